@@ -111,6 +111,10 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_HOLD_LIFT:
 		assert_name(command->hold.credential, COMMAND_NAME_MAX);
 		return;
+	case COMMAND_BUDGET_SET:
+		assert_name(command->budget.name, COMMAND_NAME_MAX);
+		assert(command->budget.patch.set != 0);
+		return;
 	case COMMAND_GROUP_CLOSE:
 	case COMMAND_GROUP_REMOVE:
 		assert_name(command->group.name, COMMAND_NAME_MAX);

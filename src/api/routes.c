@@ -94,6 +94,7 @@ const struct route routes[] = {
 	R(POST,   "/api/holds",                                 OPERATE, SMALL,   hold_set_begin,              NULL,                       hold_set_finish),
 	R(DELETE, "/api/holds/:credential",                     OPERATE, SMALL,   hold_lift_begin,             NULL,                       hold_lift_finish),
 	R(GET,    "/api/credentials",                              READ, NO_BODY, NULL,                        credential_list_read,       NULL),
+	R(PATCH,  "/api/credentials/:name",                     OPERATE, SMALL,   credential_set_begin,        NULL,                       credential_set_finish),
 	R(GET,    "/api/queues",                                   READ, NO_BODY, NULL,                        queue_list_read,            NULL),
 	R(GET,    "/api/queues/:name",                             READ, NO_BODY, NULL,                        queue_read,                 NULL),
 	R(PATCH,  "/api/queues/:name",                          OPERATE, SMALL,   queue_limit_begin,           NULL,                       queue_limit_finish),

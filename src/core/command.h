@@ -15,6 +15,7 @@
 #include "base/span.h"
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
+#include "core/flow/budget.h"
 #include "core/flow/bulk.h"
 #include "core/flow/group.h"
 #include "core/flow/limit.h"
@@ -47,6 +48,7 @@ enum command_kind {
 	COMMAND_TELL,    /* data: what a person says to whoever works on the task */
 	COMMAND_HOLD_SET,
 	COMMAND_HOLD_LIFT,
+	COMMAND_BUDGET_SET,
 	COMMAND_SCHEDULE_PUT,
 	COMMAND_SCHEDULE_REMOVE,
 	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
@@ -215,6 +217,7 @@ struct command_queue_limit {
 	} *caps;
 	uint32_t cap_count; /* at most KEY_CAPS_MAX */
 	bool lifts_caps;
+	struct day_budget_patch budget; /* of a day */
 };
 
 struct command_schedule {
@@ -403,6 +406,11 @@ struct command {
 			struct span credential;
 			int64_t until_ms; /* 0: until a person acts */
 		} hold;                   /* HOLD_SET, HOLD_LIFT */
+		struct {
+			enum budget_scope scope;
+			struct span name;
+			struct day_budget_patch patch;
+		} budget; /* BUDGET_SET */
 		struct {
 			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
 			struct span crash_key; /* SLOT_CRASH: an idempotency key, as in command_create */

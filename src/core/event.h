@@ -79,7 +79,10 @@
 	X(TASK_SUSPENDED,    120, "task.suspended",     "its claim was given up until its subtasks have ended") \
 	X(BULK_STARTED,      125, "bulk.started",       "one change for all tasks that match a filter was begun") \
 	X(BULK_ENDED,        126, "bulk.ended",         "the last of these tasks was looked at, or it was stopped") \
-	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far")
+	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far") \
+	X(BUDGET_NEAR,       131, "budget.near",        "four fifths of the budget of a queue or an account for today are used") \
+	X(BUDGET_SPENT,      132, "budget.spent",       "nothing is left of it: nothing is begun before the next day of UTC") \
+	X(BUDGET_UPDATED,    133, "budget.updated",     "the budget of a queue or an account was changed")
 // clang-format on
 
 enum event_kind {

@@ -92,6 +92,10 @@ struct account_cursor {
 	bool begun;
 };
 bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold);
+/* The budgets of a day, one by one; and that of a name, if it has one or has used something today. */
+bool store_next_budget(const struct store *store, uint32_t *at, struct budget_document *ret_budget);
+bool store_find_budget(
+	const struct store *store, enum budget_scope scope, struct span name, struct day_budget *ret_budget);
 bool store_next_account(
 	const struct store *store, struct account_cursor *at, struct account_document *ret_account);
 /* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */

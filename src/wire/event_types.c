@@ -10,6 +10,9 @@
 #include "base/suggest.h"
 
 const char *const event_types[] = {
+	"budget.near",
+	"budget.spent",
+	"budget.updated",
 	"bulk.ended",
 	"bulk.started",
 	"claim.rebased",

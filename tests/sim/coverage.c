@@ -34,6 +34,7 @@ static const struct op_row {
 	[COMMAND_TELL] = {"tell", NOUN_TASK, 0, "a note, as emit leaves one"},
 	[COMMAND_HOLD_SET] = {"hold-set", NOUN_TASK, 0, "a hold touches no task"},
 	[COMMAND_HOLD_LIFT] = {"hold-lift", NOUN_TASK, 0, "a hold touches no task"},
+	[COMMAND_BUDGET_SET] = {"budget-set", NOUN_TASK, 0, "a budget touches no task"},
 	[COMMAND_SCHEDULE_PUT] = {"schedule-put", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_SCHEDULE_REMOVE] = {"schedule-remove", NOUN_TASK, 0, "a schedule is no task; its tasks are"},
 	[COMMAND_SCHEDULE_RUN] = {"schedule-run", NOUN_TASK, 0, "a schedule is no task; its tasks are"},

@@ -344,6 +344,9 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		model->bulks_ended[model->bulk_count++ % MODEL_BULKS_MAX] = bulk_id_read(record->subject);
 		return;
 	case EVENT_BULK_STARTED:
+	case EVENT_BUDGET_NEAR:
+	case EVENT_BUDGET_SPENT:
+	case EVENT_BUDGET_UPDATED:
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:
 	case EVENT_SCHEDULE_CREATED:

@@ -265,6 +265,11 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_HOLD_LIFT:
 		command.hold.credential = SPAN("account");
 		break;
+	case COMMAND_BUDGET_SET:
+		command.budget.scope = BUDGET_OF_ACCOUNT;
+		command.budget.name = SPAN("account");
+		command.budget.patch = (struct day_budget_patch){.set = 1, .wanted = {1000000}};
+		break;
 	case COMMAND_SCHEDULE_PUT:
 		command.schedule = (struct command_schedule){.schedule = {.id = SPAN("s"),
 								     .kind = PLAN_EVERY,

@@ -770,6 +770,7 @@ class QueueLimits(TypedDict):
     sequential: NotRequired[bool | None]
     rate: NotRequired[Rate | None]
     review: NotRequired[int | None]
+    budget: NotRequired[DayBudgetWanted]
     reason: NotRequired[str | None]
 
 
@@ -778,6 +779,8 @@ class Queue(TypedDict):
     state: Literal["open", "paused", "draining"]
     ready: NotRequired[int]
     tasks: NotRequired[QueueTasks]
+    budget: NotRequired[DayBudget]
+    spentToday: NotRequired[SpentToday]
     workers: NotRequired[int]
     oldestReadyAt: NotRequired[Moment]
     why: NotRequired[QueueWhy]
@@ -797,7 +800,7 @@ class Hold(TypedDict):
     state: Literal["held", "probing", "releasing"]
     until: NotRequired[Moment | None]
     since: Moment
-    code: NotRequired[Literal["QUOTA", "AUTH", "UPSTREAM", "OTHER"]]
+    code: NotRequired[Literal["QUOTA", "AUTH", "UPSTREAM", "BUDGET_EXCEEDED", "OTHER"]]
     tasks: int
 
 
@@ -814,8 +817,42 @@ class HoldLifted(TypedDict):
 
 class Account(TypedDict):
     name: Name
-    executor: Name
-    worker: str
+    executor: Name | None
+    worker: str | None
+    budget: NotRequired[DayBudget]
+    spentToday: NotRequired[SpentToday]
+
+
+class DayBudget(TypedDict):
+    usd: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+    toolCalls: NotRequired[int]
+
+
+class DayBudgetWanted(TypedDict):
+    usd: NotRequired[float | None]
+    tokens: NotRequired[int | None]
+    turns: NotRequired[int | None]
+    toolCalls: NotRequired[int | None]
+
+
+class SpentToday(TypedDict):
+    usd: float
+    tokens: int
+    turns: int
+    toolCalls: int
+
+
+class AccountWanted(TypedDict):
+    budget: DayBudgetWanted
+    reason: NotRequired[str | None]
+
+
+class AccountBudget(TypedDict):
+    name: Name
+    budget: NotRequired[DayBudget]
+    spentToday: SpentToday
 
 
 EventData = TypedDict("EventData", {
@@ -833,13 +870,14 @@ EventData = TypedDict("EventData", {
     "action": "NotRequired[Literal[\"create_pr\", \"validate\", \"merge\", \"verify\"]]",
     "gate": "NotRequired[str]",
     "credential": "NotRequired[str]",
+    "part": "NotRequired[Literal[\"usd\", \"tokens\", \"turns\", \"toolCalls\"]]",
 })
 
 
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -973,7 +1011,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review", "budget"]]
     until: NotRequired[Moment | None]
 
 
@@ -1964,6 +2002,10 @@ class Api:
     def list_credentials(self) -> list[Account]:
         """The accounts that workers announced: `GET /api/credentials`."""
         return self.call("GET", "/api/credentials", repeatable=True)
+
+    def budget_account(self, name: str, body: AccountWanted) -> AccountBudget:
+        """Set what may be used on an account in a day: `PATCH /api/credentials/{name}`."""
+        return self.call("PATCH", f"/api/credentials/{quote(name, safe='')}", body=body)
 
     def list_queues(self) -> list[Queue]:
         """List queues: `GET /api/queues`."""

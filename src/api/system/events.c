@@ -214,7 +214,10 @@ static void put_data(struct buf *out, const struct record *record)
 	json_begin(&data, out);
 	if (record->task != 0)
 		put_change(&data, record);
-	if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
+	bool of_budget = record->kind >= EVENT_BUDGET_NEAR && record->kind <= EVENT_BUDGET_UPDATED;
+	if (of_budget)
+		budget_put_note(&data, record->note, record->subject);
+	else if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
 		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
 	put_stage(&data, record);
@@ -223,7 +226,7 @@ static void put_data(struct buf *out, const struct record *record)
 		json_member_cstr(&data, "event", "worker.claim.expired");
 	if (record->kind == EVENT_SERVER_RESTORED)
 		put_restored(&data, record->note);
-	else
+	else if (!of_budget)
 		json_members_raw(&data, record->note);
 	json_end(&data);
 }

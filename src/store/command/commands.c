@@ -215,6 +215,7 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_TELL] = {.run_on = execute_tell},
 	[COMMAND_HOLD_SET] = {.run = execute_hold},
 	[COMMAND_HOLD_LIFT] = {.run = execute_hold},
+	[COMMAND_BUDGET_SET] = {.run = execute_budget},
 	[COMMAND_SCHEDULE_PUT] = {.run = execute_schedule_put},
 	[COMMAND_SCHEDULE_REMOVE] = {.run = execute_schedule},
 	[COMMAND_SCHEDULE_RUN] = {.run = execute_schedule},

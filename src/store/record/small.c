@@ -219,6 +219,36 @@ bool small_login_read(struct span key, struct span data, struct browser_login *r
 	return login_is_sound(&login);
 }
 
+struct span small_day_budget_put(const struct day_budget *budget, char text[SMALL_BYTES_MAX])
+{
+	int64_t numbers[SMALL_DAY_BUDGET_NUMBERS] = {budget->day, budget->told, budget->spent};
+
+	for (int i = 0; i < DAY_PARTS; i++) {
+		numbers[3 + i] = budget->most[i];
+		numbers[3 + DAY_PARTS + i] = budget->used[i];
+	}
+	return put_numbers(numbers, SMALL_DAY_BUDGET_NUMBERS, text);
+}
+
+bool small_day_budget_read(struct span data, struct day_budget *ret_budget)
+{
+	int64_t numbers[SMALL_DAY_BUDGET_NUMBERS];
+
+	if (!read_numbers(data, numbers, SMALL_DAY_BUDGET_NUMBERS) || !fits_u32(numbers[1]) ||
+		!fits_u32(numbers[2]))
+		return false;
+	struct day_budget budget = {
+		.day = numbers[0], .told = (uint32_t)numbers[1], .spent = (uint32_t)numbers[2]};
+	for (int i = 0; i < DAY_PARTS; i++) {
+		budget.most[i] = numbers[3 + i];
+		budget.used[i] = numbers[3 + DAY_PARTS + i];
+	}
+	if (!day_budget_is_sound(&budget))
+		return false;
+	*ret_budget = budget;
+	return true;
+}
+
 struct span small_hold_put(const struct hold *hold, char text[SMALL_BYTES_MAX])
 {
 	const int64_t numbers[SMALL_HOLD_NUMBERS] = {hold->state, hold->code, hold->in_row, hold->since_ms,
