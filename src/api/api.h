@@ -43,6 +43,13 @@ enum scope {
 
 #define SCOPE_BIT(scope) (1u << (scope))
 
+/* Who leads a store that several servers share. */
+struct api_leader {
+	const char *name, *url; /* host and process; where clients reach it, or empty */
+	int64_t since_ms;       /* wall */
+	bool is_here;           /* this server leads */
+};
+
 /* Who asks: known from the credential alone. */
 struct principal {
 	struct span name;        /* for people: kind and name of its token */
@@ -91,6 +98,12 @@ struct site_file {
 };
 
 /* What only the server knows or makes; the rest is read from the store. Every function may be NULL. */
+/* The cookie of browser sessions. */
+struct api_cookie {
+	const char *name, *path;
+	bool secure;
+};
+
 struct api_services {
 	void *context;
 	/* Credentials: the text of a new token, of a worker's own token, of a claim's token; the id of the token in admin.token.
@@ -103,12 +116,16 @@ struct api_services {
 		struct span *ret_text);
 	struct span (*root_token)(void *context);
 	/* Browsers: the text stint_KIND_ID_SECRET with its hash (an empty id is made up); the hash of a text; the session whose cookie
-	 * the request shows, with the right secret, or an empty id; the name of that cookie. */
+	 * the request shows, with the right secret, or an empty id; that cookie. */
 	int (*mint_secret)(void *context, const char *kind, struct span id, struct arena *arena,
 		struct minted *ret_minted);
 	void (*hash)(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES]);
 	struct span (*cookie_login)(void *context, const struct http_request *request);
-	struct span (*cookie_name)(void *context);
+	struct api_cookie (*cookie)(void *context, const struct http_request *request);
+	/* Where browsers reach the server, as somebody has configured it; empty: nobody has. */
+	const char *(*public_url)(void *context);
+	/* The effective configuration, each value with its origin, and no secret. */
+	int (*put_config)(void *context, struct buf *out);
 	/* A file of the dashboard: index.html, or what its page loads. False: there is none. `no_site` says why there is no page. */
 	bool (*site_file)(void *context, struct span name, struct arena *arena, struct site_file *ret_file);
 	const char *(*no_site)(void *context);
@@ -121,6 +138,8 @@ struct api_services {
 	int (*ask)(void *context, struct admin_query *question);
 	const char *(*default_queues)(void *context); /* for slots without assigned queues: "a,b" */
 	struct about (*about)(void *context);
+	/* Who leads. False: nobody but this server can have the store. */
+	bool (*leader)(void *context, struct api_leader *ret_leader);
 	bool (*is_backing_up)(void *context);
 	bool (*is_draining)(void *context);
 };
@@ -172,6 +191,11 @@ struct api_call {
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* What a server that stands by says itself. */
+void api_reply_live(struct api_call *call);
+void api_reply_standby(struct api_call *call, const struct api_leader *leader);
+void api_reply_metrics(struct api_call *call);
 
 /* The backup is complete, or failed with `fault`. */
 void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);

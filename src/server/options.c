@@ -12,6 +12,7 @@
 #include "server/certificate_file.h"
 #include "store/postgres.h"
 #include "wire/form/command_line.h"
+#include "wire/http/transfer.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -133,6 +134,25 @@ static bool parse_listen(struct options *options, const char *text)
 	return port <= UINT16_MAX;
 }
 
+static void take_front(struct options *options)
+{
+	struct config *config = &options->config;
+	const char *url = config_text(config, CONFIG_PUBLIC_URL), *wrong;
+
+	if (url[0] && !front_read_url(&options->front, url))
+		config_complain(config, CONFIG_PUBLIC_URL,
+			"publicUrl must be https://HOST[:PORT][/PATH], as in https://example.org/stint, or http://localhost[:PORT][/PATH]; it is \"%s\"",
+			url);
+	wrong = front_read_proxies(&options->front, config_text(config, CONFIG_PROXY_FROM));
+	if (wrong)
+		config_complain(config, CONFIG_PROXY_FROM,
+			"proxy.from must be addresses or networks with spaces between, at most %d, as in 127.0.0.1 10.0.0.0/8; it is wrong from \"%s\" on",
+			FRONT_PROXIES_MAX, wrong);
+	else if (options->front.proxy_count > 0 && !options->behind_proxy)
+		config_complain(config, CONFIG_PROXY_FROM,
+			"proxy.from is for a server with behindProxy (--behind-proxy)");
+}
+
 static void take_listen(struct options *options)
 {
 	struct config *config = &options->config;
@@ -147,6 +167,7 @@ static void take_listen(struct options *options)
 		config_complain(config, CONFIG_LISTEN,
 			"listening on %s needs TLS: set tls.cert and tls.key (stint tls init makes them), or say --behind-proxy (behindProxy) where a proxy in front speaks TLS, or listen on 127.0.0.1",
 			options->host);
+	take_front(options);
 	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
 	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
 		config_complain(config, CONFIG_AUTH,
@@ -159,6 +180,8 @@ static void take_postgres(struct options *options, const char *url)
 	free(options->shown_url);
 	options->shown_url = postgres_url_for_people(url);
 	options->store = options->shown_url ? options->shown_url : "postgres";
+	options->config.values[CONFIG_STORE].text =
+		options->store; /* who asks for the configuration is not told the password */
 	if (options->restore || options->accept_loss || options->new_store || options->check_store)
 		config_complain(&options->config, CONFIG_STORE,
 			"--restore, --accept-loss, --new-store and --check-store are about a store in a file; a store in PostgreSQL is restored with PostgreSQL's own tools, and a new one is begun with another schema: postgres://…?schema=NAME");
@@ -234,6 +257,21 @@ static void take_heartbeats(struct options *options)
 static uint32_t number(const struct options *options, enum config_key key)
 {
 	return (uint32_t)config_number(&options->config, key);
+}
+
+static void take_leader(struct options *options)
+{
+	struct config *config = &options->config;
+	struct http_address address;
+	const char *complaint;
+
+	options->leader_lease_ms = number(options, CONFIG_LEADER_LEASE_MS);
+	options->leader_url = config_text(config, CONFIG_LEADER_URL);
+	if (options->leader_url[0] &&
+		(http_address_parse(options->leader_url, &address, &complaint) < 0 || address.local))
+		config_complain(config, CONFIG_LEADER_URL,
+			"leader.url must be http://HOST:PORT or https://HOST:PORT; it is \"%s\"",
+			options->leader_url);
 }
 
 static void take_rules(struct options *options)
@@ -312,6 +350,7 @@ static void take_all(struct options *options)
 	take_store(options);
 	take_rules(options);
 	take_heartbeats(options);
+	take_leader(options);
 	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
 	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
 	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);

@@ -9,6 +9,7 @@
 #include "api/flow/workflow_form.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "server/front.h"
 #include "store/store.h"
 
 enum {
@@ -29,9 +30,12 @@ struct options {
 	const char *check_path; /* … at this file; NULL: the configured store */
 	bool accept_loss;       /* serve what is left of a store that has lost something */
 	bool new_store;         /* put the store that is there aside and begin a new one */
+	uint32_t leader_lease_ms; /* of a store in PostgreSQL */
+	const char *leader_url;   /* where we are reached when we lead; empty: where we listen */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
+	struct front front;
 	const char *tls_cert, *tls_key, *tls_ca; /* paths; "": none */
 	struct tls_identity *identity;           /* what these files hold; NULL: TCP without TLS */
 	bool auth_open;                          /* "auth": "open": a request without a token is let in */

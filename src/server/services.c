@@ -97,9 +97,21 @@ static struct span cookie_login(void *context, const struct http_request *reques
 	return login ? span_of(login->id) : (struct span){0};
 }
 
-static struct span cookie_name(void *context)
+static struct api_cookie cookie(void *context, const struct http_request *request)
 {
-	return span_of(of(context)->admission.cookie);
+	const struct login_cookie *found = admission_cookie(of(context), request);
+
+	return (struct api_cookie){.name = found->name, .path = found->path, .secure = found->secure};
+}
+
+static const char *public_url(void *context)
+{
+	return config_text(&of(context)->options->config, CONFIG_PUBLIC_URL);
+}
+
+static int put_config(void *context, struct buf *out)
+{
+	return config_put_json(out, &of(context)->options->config);
 }
 
 static bool find_site_file(void *context, struct span name, struct arena *arena, struct site_file *ret_file)
@@ -185,6 +197,17 @@ static struct about about(void *context)
 	};
 }
 
+static bool find_leader(void *context, struct api_leader *ret_leader)
+{
+	const struct server *server = of(context);
+	struct postgres_leader leader;
+
+	if (!server->backend || !postgres_leads(server->backend, &leader))
+		return false;
+	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true};
+	return true;
+}
+
 void host_init(struct server *server)
 {
 	server->host = (struct api_services){
@@ -198,12 +221,15 @@ void host_init(struct server *server)
 		.no_site = no_site,
 		.hash = hash_text,
 		.cookie_login = cookie_login,
-		.cookie_name = cookie_name,
+		.cookie = cookie,
+		.public_url = public_url,
+		.put_config = put_config,
 		.process_is_alive = process_is_alive,
 		.put_metrics = put_metrics,
 		.ask = ask,
 		.default_queues = default_queues,
 		.about = about,
+		.leader = find_leader,
 		.is_backing_up = is_backing_up,
 		.is_draining = is_draining,
 	};

@@ -34,8 +34,9 @@ Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
+ConfigOrigin: TypeAlias = "Literal[\"default\", \"file\", \"environment\", \"flag\"]"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -977,6 +978,32 @@ class QueryAnswer(TypedDict):
     truncated: bool
 
 
+class ConfigKeysItem(TypedDict):
+    key: str
+    value: str | int | bool
+    source: ConfigOrigin
+    origin: NotRequired[str]
+    line: NotRequired[int]
+    column: NotRequired[int]
+
+
+class ConfigIgnoredItem(TypedDict):
+    key: str
+    program: str
+    source: ConfigOrigin
+    origin: NotRequired[str]
+    line: NotRequired[int]
+    column: NotRequired[int]
+
+
+class Config(TypedDict):
+    schema: Literal[1]
+    home: str
+    keys: list[ConfigKeysItem]
+    ignored: list[ConfigIgnoredItem]
+    problems: list[Any]
+
+
 class Version(TypedDict):
     name: Literal["stint"]
     version: str
@@ -993,6 +1020,13 @@ class Version(TypedDict):
 class ErrorsItem(TypedDict):
     field: str
     message: str
+
+
+class Leader(TypedDict):
+    name: str
+    url: NotRequired[str]
+    since: int
+    here: bool
 
 
 class Problem(TypedDict):
@@ -1524,6 +1558,7 @@ class LoginCode(TypedDict):
     createdAt: Moment
     expiresAt: Moment
     code: str
+    page: NotRequired[str]
 
 
 class LoginBody(TypedDict):
@@ -1715,14 +1750,21 @@ class LivezReply(TypedDict):
 
 
 class HealthzReply(TypedDict):
-    status: Literal["ready"]
+    status: Literal["ready", "standby"]
+    leader: NotRequired[Leader]
     damage: NotRequired[int]
 
 
 class ReadyzReply(TypedDict):
-    status: Literal["ready"]
+    status: Literal["ready", "standby"]
+    leader: NotRequired[Leader]
     damage: NotRequired[int]
     places: NotRequired[list[str]]
+
+
+class LeaderReply(TypedDict):
+    status: Literal["leader"]
+    leader: NotRequired[Leader]
 
 
 class ConnectorRegisterReply(TypedDict):
@@ -2147,9 +2189,17 @@ class Api:
         """Does it serve?: `GET /readyz`."""
         return self.call("GET", "/readyz", repeatable=True)
 
+    def leader(self) -> LeaderReply:
+        """Does this server lead its store? For load balancers: `GET /health/leader`."""
+        return self.call("GET", "/health/leader", repeatable=True)
+
     def metrics(self) -> str:
         """Counters and gauges for Prometheus: `GET /metrics`."""
         return self.call("GET", "/metrics", repeatable=True, text=True)
+
+    def read_config(self) -> Config:
+        """The effective configuration: `GET /api/config`."""
+        return self.call("GET", "/api/config", repeatable=True)
 
     def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: str | None = None) -> Stats:
         """Figures over time: `GET /api/stats`."""

@@ -143,11 +143,16 @@ export type BackupWanted = { file?: string | null };
 export type Backup = { file: string; path: string; bytes: number; lastEvent: number };
 export type Query = { sql: string; params?: Array<string | number | boolean | null> | null };
 export type QueryAnswer = { columns: Array<string>; rows: Array<Array<string | number | null | { base64: string }>>; truncated: boolean };
+/** Where a value came from: the name of the flag or variable, or the path of the file with line and column. */
+export type ConfigOrigin = "default" | "file" | "environment" | "flag";
+export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
 export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; armed?: boolean };
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
-export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
+export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "unavailable" | "disk_low" | "store_damaged" | "not_leader" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
+/** Of a store that several servers share, in PostgreSQL: which of them leads. */
+export type Leader = { name: string; url?: string; since: number; here: boolean };
 /** Why nothing was changed (RFC 9457). */
 export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review" | "budget"; until?: Moment | null };
 /** OpenAPI 3.1. */
@@ -231,8 +236,8 @@ export type ScheduleRun = { at?: number | null };
 export type ScheduleGone = { id: Id };
 /** What the browser may do: never more than the token that made the code. */
 export type LoginRole = "viewer" | "approver" | "operator" | "admin";
-/** A code for a browser. The link is the server's address with #k=CODE behind it. */
-export type LoginCode = { id: string; kind: "login"; name: string; role: LoginRole; createdAt: Moment; expiresAt: Moment; code: string };
+/** A code for a browser. The link is `page`, or else the server's address, with /#k=CODE behind it. */
+export type LoginCode = { id: string; kind: "login"; name: string; role: LoginRole; createdAt: Moment; expiresAt: Moment; code: string; page?: string };
 export type LoginBody = { code: string };
 /** A browser session, or the open code of one. */
 export type Login = { id: string; name: string; role: LoginRole; maker: string; state: "code" | "open" | "ended"; createdAt: Moment; usedAt: Moment | null; endedAt: Moment | null; expiresAt: Moment; current: boolean; pageKey?: string };
@@ -658,18 +663,28 @@ export abstract class Api {
   }
 
   /** Does it serve? As /readyz, for those who ask by this name: `GET /healthz`. */
-  healthz(options: CallOptions = {}): Promise<{ status: "ready"; damage?: number }> {
+  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number }> {
     return this.call("GET", "/healthz", { repeatable: true }, options);
   }
 
   /** Does it serve?: `GET /readyz`. */
-  readyz(options: CallOptions = {}): Promise<{ status: "ready"; damage?: number; places?: Array<string> }> {
+  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string> }> {
     return this.call("GET", "/readyz", { repeatable: true }, options);
+  }
+
+  /** Does this server lead its store? For load balancers: `GET /health/leader`. */
+  leader(options: CallOptions = {}): Promise<{ status: "leader"; leader?: Leader }> {
+    return this.call("GET", "/health/leader", { repeatable: true }, options);
   }
 
   /** Counters and gauges for Prometheus: `GET /metrics`. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.call("GET", "/metrics", { repeatable: true, text: true }, options);
+  }
+
+  /** The effective configuration: `GET /api/config`. */
+  readConfig(options: CallOptions = {}): Promise<Config> {
+    return this.call("GET", "/api/config", { repeatable: true }, options);
   }
 
   /** Figures over time: `GET /api/stats`. */

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/take.h"
 #include "server/net/connection.h"
@@ -86,9 +87,14 @@ static void unmark_dirty(struct connection *connection)
 	LIST_REMOVE(connection, dirty);
 }
 
+struct span connection_passed_host(const struct connection *connection)
+{
+	return connection->passed ? span_of(connection->passed->host) : (struct span){0};
+}
+
 const struct source_key *connection_source(const struct connection *connection)
 {
-	return &connection->source;
+	return &connection->client;
 }
 
 static struct connection *of_handle(void *handle)
@@ -159,6 +165,7 @@ static void on_closed(uv_handle_t *handle)
 	http_input_free(connection->input);
 	buf_done(&connection->out);
 	outgoing_free(connection->outgoing);
+	free(connection->passed);
 	free(connection);
 }
 
@@ -604,6 +611,18 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	mark_dirty(connection);
 }
 
+/* Who is asking. Only peers that are named as proxies get so far where any is, and what one says is believed. */
+static struct source_key client_of(const struct connection *connection, const struct http_request *request)
+{
+	const struct front *front = &connection->server->options->front;
+	unsigned char address[ADDRESS_BYTES];
+
+	if (front->proxy_count > 0 && connection->stream.type == UV_TCP &&
+		front_client(front, request->forwarded_for, address))
+		return source_at(address);
+	return connection->source;
+}
+
 static bool take_request(struct connection *connection)
 {
 	struct exchange *exchange = exchange_new(connection->server);
@@ -624,6 +643,9 @@ static bool take_request(struct connection *connection)
 	connection->taken_bytes = connection->held_bytes;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
+	connection->client = client_of(connection, copy);
+	exchange->lacks_slash =
+		front_strip(&connection->server->options->front, &copy->path) == FRONT_PATH_SLASH;
 	exchange_begin(connection->server, exchange);
 	return !is_closed(connection);
 }
@@ -676,7 +698,8 @@ static bool is_vouched(struct connection *connection)
 	if (!connection->lobby_of || connection->held_bytes > connection->taken_bytes)
 		return true;
 	http_input_head(connection->input, &head);
-	if (!admission_payer(connection->server, &connection->source, &head, &key, &scopes))
+	struct source_key client = client_of(connection, &head);
+	if (!admission_payer(connection->server, &client, &head, &key, &scopes))
 		return false;
 	payer_seat(connection, &key, scopes);
 	return true;
@@ -708,12 +731,24 @@ static void let_go(struct connection *connection)
 	payer_hold(connection, connection->in_body ? http_input_body_bytes(connection->input) : 0);
 }
 
+/* Nobody here would read the body. */
+static void refuse_on_standby(struct connection *connection)
+{
+	standby_put_refusal(connection->server, http_input_path(connection->input), &connection->out);
+	connection_move(connection, CONNECTION_REFUSED);
+	mark_dirty(connection);
+}
+
 /* Whatever was complete in the input has been taken out: there is room. */
 static void read_on(struct connection *connection)
 {
 	if (!connection->in_body && http_input_is_in_body(connection->input)) {
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (connection->in_body && !connection->server->store && !oldest(connection)) {
+		refuse_on_standby(connection);
+		return;
 	}
 	bool goes_on = !connection->in_body || takes_body(connection) || discards_input(connection);
 	if (!goes_on)
@@ -960,6 +995,76 @@ void connection_shaken(struct connection *connection, int result)
 	turns_hurry(connection->server);
 }
 
+/* ---- servers that stand by ---- */
+
+/* Between two requests, and with nothing to say. */
+static bool is_at_rest(const struct connection *connection)
+{
+	return connection->state == CONNECTION_OPEN && !oldest(connection) &&
+		!connection_is_amid(connection) && !connection->owes_continue && !connection->outgoing &&
+		connection_unsent(connection) == 0;
+}
+
+/* What a server that does not lead says itself. */
+static bool is_for_us(struct span first)
+{
+	static const char *const paths[] = {"/livez", "/healthz", "/readyz", "/health/leader", "/metrics"};
+	const char *at = memchr(first.data, ' ', first.len), *end = first.data + first.len;
+
+	at = at ? at + 1 : end;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		size_t len = strlen(paths[i]);
+		if ((size_t)(end - at) > len && memcmp(at, paths[i], len) == 0 &&
+			(at[len] == ' ' || at[len] == '?'))
+			return true;
+	}
+	return !memchr(at, ' ',
+		(size_t)(end - at)); /* its first line comes in pieces: it is refused, and comes again */
+}
+
+/* Its client talks to the leader from now on. One that was passed on to us is not passed on again. */
+static bool passes_on(struct connection *connection, struct span first)
+{
+	struct server *server = connection->server;
+
+	if (!server->standby.is_on || !is_at_rest(connection) || is_for_us(first) ||
+		(first.len >= sizeof PASSED_WORD - 1 &&
+			memcmp(first.data, PASSED_WORD, sizeof PASSED_WORD - 1) == 0) ||
+		!pass_on(server, &connection->stream, first))
+		return false;
+	connection_close(connection);
+	return true;
+}
+
+static int64_t term_of(const struct server *server)
+{
+	struct postgres_leader leader;
+
+	return server->backend && postgres_leads(server->backend, &leader) ? leader.term : 0;
+}
+
+/* The first line of a connection that was passed on to us, which comes in one piece: how long it is; 0: there is none. */
+static size_t take_passed(struct connection *connection, struct span first)
+{
+	struct passed passed;
+
+	if (first.data[0] != PASSED_WORD[0] || connection->passed || !is_at_rest(connection))
+		return 0;
+	int len = passed_read(first, term_of(connection->server), &passed);
+	if (len <= 0)
+		return 0;
+	connection->passed = malloc(sizeof *connection->passed);
+	if (!connection->passed) {
+		connection_close(connection);
+		return 0;
+	}
+	*connection->passed = passed;
+	connection_unseat(connection);
+	connection->source = passed.source;
+	lobby_enter(connection);
+	return (size_t)len;
+}
+
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
 	struct connection *connection = of_handle(stream);
@@ -985,7 +1090,16 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		turns_hurry(connection->server);
 		return;
 	}
-	bool is_tls = bytes->base[0] == TLS_HANDSHAKE_BYTE;
+	struct span heard = {bytes->base, (size_t)got};
+	if (passes_on(connection, heard))
+		return;
+	size_t line = take_passed(connection, heard);
+	if (is_closed(connection))
+		return;
+	if (line > 0)
+		memmove(bytes->base, bytes->base + line, (size_t)got - line);
+	got -= (ssize_t)line;
+	bool is_tls = line == 0 && bytes->base[0] == TLS_HANDSHAKE_BYTE;
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
@@ -1007,6 +1121,16 @@ static bool is_late(struct server *server, uv_stream_t *listener)
 	assert(all->late_count < LISTENERS_MAX);
 	all->late[all->late_count++] = listener;
 	return true;
+}
+
+/* Where proxies are named, nobody else is let in by TCP. */
+static bool may_connect(struct connection *connection)
+{
+	const struct front *front = &connection->server->options->front;
+	unsigned char address[ADDRESS_BYTES];
+
+	return front->proxy_count == 0 || connection->stream.type != UV_TCP ||
+		(address_of(&connection->stream, address) && front_is_proxy(front, address));
 }
 
 void connection_accept(uv_stream_t *listener, int status)
@@ -1037,6 +1161,11 @@ void connection_accept(uv_stream_t *listener, int status)
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
 	connection->born = server->connections.tick;
 	if (uv_accept(listener, &connection->stream) < 0 || server->stopping) {
+		connection_close(connection);
+		return;
+	}
+	if (!may_connect(connection)) {
+		journal_refused_connection("proxy.from does not name this peer");
 		connection_close(connection);
 		return;
 	}

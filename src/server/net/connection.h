@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "server/net/passed.h"
 #include "server/net/secure.h"
 #include "server/server.h"
 
@@ -39,13 +40,15 @@ struct connection {
 	struct secure *secure; /* NULL: it has no TLS */
 	LIST_ENTRY(connection) all;
 	struct source_key source;
+	struct source_key client;     /* of the last request: who is behind a proxy, or the source */
 	struct source *lobby_of;      /* a stranger's; NULL: it has shown a right credential */
 	struct payer *payer;          /* for whom it counts; NULL: a stranger's */
 	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */
 	uint64_t born;                /* the tick of the loop */
 	int64_t opened_ms;
-	struct http_input *input;                  /* NULL while nothing of a request is there */
-	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */
+	struct passed *passed;    /* a server on standby has passed it on: for whom; NULL: it was not */
+	struct http_input *input; /* NULL while nothing of a request is there */
+	struct exchange *current; /* the last exchange: it waits for its turn, or for work */
 	struct exchange *ahead_first, *ahead_last; /* exchanges before it, which wait for the same turn */
 	uint32_t ahead_count;
 	bool owes_continue;             /* send "100 Continue" after the replies of earlier exchanges */

@@ -31,6 +31,7 @@ export const actions = {
   retry: { label: "Retry", role: "operator", cli: id => `stint retry ${quote(id)}`, run: id => task(id, "retry"), done: "is opened again", key: "r" },
   park: { label: "Park", role: "operator", cli: id => `stint park ${quote(id)}`, run: id => task(id, "park"), done: "is parked" },
   unpark: { label: "Unpark", role: "operator", cli: id => `stint unpark ${quote(id)}`, run: id => task(id, "unpark"), done: "is unparked" },
+  tell: { label: "Send", role: "operator", cli: (id, text) => `stint tell ${quote(id)} ${quote(text || "…")}`, run: (id, text) => task(id, "tell", { text }), done: "will read it" },
   allow: { label: "Allow once", role: "approver", key: "a", cli: (id, q) => `stint approve ${quote(id)} --question ${q}`,
     run: (id, q) => task(id, "answer", { question: q, allow: "once" }), done: "may do it, once" },
   allowTask: { label: "Allow for this task", role: "approver", key: "A", cli: (id, q) => `stint approve ${quote(id)} --for-task --question ${q}`,
@@ -86,6 +87,7 @@ export const actions = {
     run: id => ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`, {}), done: "is stopped" },
   endLogin: { label: "End", role: "operator", cli: id => `stint dashboard   # session ${id}`,
     run: id => ask("DELETE", `/api/logins/${encodeURIComponent(id)}`, {}), done: "has ended" },
+  revokeToken: { label: "Revoke", role: "admin", cli: id => `stint token revoke ${quote(id)}`, run: id => ask("DELETE", `/api/tokens/${encodeURIComponent(id)}`, {}), done: "is revoked" },
   backup: { label: "Back up now", role: "admin", cli: () => "stint backup", run: () => post("/api/backup"), done: "The backup is complete" },
 };
 

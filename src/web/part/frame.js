@@ -105,7 +105,7 @@ function Palette() {
 
 const keys = [["/", "search tasks"], ["Ctrl K", "search or jump"], ...pages.map(([, name, key]) => ["g " + key, name]), ["g b", "Board"], ["g d", "Dead letter"],
   ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["X", "select up to here"], ["n", "add a task, a schedule"], [".", "show what is new"], ["p", "pause, resume a schedule"], ["l", "lift a hold"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
-  ["1–9", "answer"], ["f", "find in the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
+  ["1–9", "answer"], ["f", "find in the log"], ["End", "follow the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
 
 const Keys = () => html`<${Overlay} label="Keys" class="help"><h2 class="h2">Keys</h2><div class="cols">${keys.map(([key, what]) =>
   html`<p key=${key}><span>${what}</span><kbd>${key}</kbd></p>`)}</div><//>`;

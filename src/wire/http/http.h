@@ -48,7 +48,8 @@ struct http_request {
 	struct span content_type;
 	struct span accept;
 	struct span origin;
-	struct span fetch_site; /* Sec-Fetch-Site */
+	struct span fetch_site;    /* Sec-Fetch-Site */
+	struct span forwarded_for; /* X-Forwarded-For: its last line */
 	struct span idempotency_key;
 	struct span if_match;
 	struct span if_none_match;
@@ -130,6 +131,7 @@ struct http_reply {
 	struct span policy; /* Content-Security-Policy, for a page; with it the page is cut off from others */
 	struct span cookie; /* Set-Cookie */
 	struct span encoding; /* Content-Encoding */
+	struct span leader;   /* Stint-Leader: the URL of the server that leads */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
