@@ -4,6 +4,7 @@
  * A cursor is the number of the last event seen; "now" is that of the last one there is. A cursor before the events that are
  * kept, or behind the last event (the store was restored), is refused: skipping silently would be worse.
  */
+#include "api/flow/budgets.h"
 #include "api/call.h"
 #include "api/task/view.h"
 
