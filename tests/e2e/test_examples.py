@@ -476,7 +476,7 @@ class OfTheReadme(unittest.TestCase):
     def same(self, published, printed):
         """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there. What takes longer is told who has it."""
         for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
-                              (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
+                              (r"(?m)^\d\d:\d\d  ", "AT  "), (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
                               (r"\S*/stint run", "stint run"), (r"(?m)^\S+ on \S+; Ctrl-C cancels it\n", "")):
             published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
         wanted = ".*?".join(re.escape(part) for part in published.rstrip("\n").split("…"))
@@ -496,6 +496,27 @@ class OfTheReadme(unittest.TestCase):
         self.same(output, "\n".join(self.up(command.replace("./dev up", "stint up"))))
         terminal = self.terminal()
         for block in blocks:
+            self.run_block(terminal, block)
+
+    def test_an_agent_from_nothing_to_a_merged_change(self):
+        """With a fake Claude Code in its place; the published output is that of the real one."""
+        turns = [[{"tool": "Bash", "input": {"command": "sed -i 's/== 3/== 2/' test_sum.py && python3 test_sum.py"}},
+                  {"tool": "Bash", "input": {"command": "git commit -qam 'fix the expected sum'"}},
+                  {"say": "The test expected 1 + 1 to be 3. It expects 2 now, and passes."}]]
+        place, project = os.path.join(self.folder, ".local/bin"), os.path.join(self.folder, "project")
+        os.makedirs(place)
+        os.makedirs(project)
+        with open(os.path.join(TOP, "tests/agents/fake_agent.py")) as file, open(os.path.join(place, "claude"), "w") as to:
+            to.write("#!/usr/bin/python3\n" + file.read().replace('[[{"say": "nothing to do"}]]', repr(turns)))
+        os.chmod(os.path.join(place, "claude"), 0o755)
+        with open(os.path.join(project, "test_sum.py"), "w") as file:
+            file.write("assert 1 + 1 == 3\n")
+        git = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org && git add . && git commit -qm 'a test'"
+        self.assertEqual(run(git, project, self.env).returncode, 0)
+        self.up()
+        terminal = self.terminal()
+        terminal.said("cd project")
+        for block in self.blocks("claude"):
             self.run_block(terminal, block)
 
     def test_from_a_shell_script(self):
