@@ -285,6 +285,7 @@ static void hear(struct agent_session *session, yyjson_val *line)
 static const char *const env[] = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=4",
 	"CLAUDE_CONFIG_DIR=~/.claude", NULL};
+static const char *const gateway[] = {"ANTHROPIC_BASE_URL", NULL};
 static const char *const hosts[] = {"api.anthropic.com", NULL};
 static const char *const keys[] = {
 	"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN", NULL};
@@ -305,6 +306,7 @@ const struct adapter adapter_claude = {
 	.transcript = ".claude/projects/*/%s.jsonl",
 	.env = env,
 	.hosts = hosts,
+	.gateway = gateway,
 	.login = {.variables = keys,
 		.file = ".claude/.credentials.json",
 		.token = "claudeAiOauth.accessToken",

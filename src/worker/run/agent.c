@@ -233,6 +233,9 @@ const char *const *run_agent_variables(struct run *run)
 				  adapter->env[i], home_of(run), tilde + 3)
 			: adapter->env[i];
 	}
+	/* a key that is meant for a gateway goes to no other place */
+	for (size_t i = 0; adapter->gateway && adapter->gateway[i]; i++)
+		add_variable(&list, adapter->gateway[i], getenv(adapter->gateway[i]));
 	if (agent->login.kind != LOGIN_NONE)
 		add_variable(&list, agent->login.variable, agent->login.token);
 	add_variable(&list, "STINT_AGENT_SESSION", agent->memory.session);
