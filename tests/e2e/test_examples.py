@@ -475,7 +475,7 @@ class OfTheReadme(unittest.TestCase):
 
     def same(self, published, printed):
         """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there. What takes longer is told who has it."""
-        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
+        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"\x1b\[[\d;]*m", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
                               (r"(?m)^\d\d:\d\d  ", "AT  "), (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
                               (r"\S*/stint run", "stint run"), (r"(?m)^\S+ on \S+; Ctrl-C cancels it\n", "")):
             published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
