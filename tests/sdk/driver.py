@@ -60,6 +60,10 @@ def work(job):
         return job.saved
     elif what == "ask":
         return job.ask("which colour?", ["red", "blue"])
+    elif what == "split":
+        for n in (1, 2):
+            job.add("part-%d" % n, "a part", queue="parts")
+        return job.children()
     elif what == "wait":
         while not os.path.exists(wanted["file"]):
             time.sleep(0.01)

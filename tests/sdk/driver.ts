@@ -45,6 +45,9 @@ async function work(job: Job): Promise<unknown> {
       }
       return job.saved;
     case "ask": return job.ask("which colour?", { options: ["red", "blue"] });
+    case "split":
+      for (const n of [1, 2]) await job.add(`part-${n}`, "a part", { queue: "parts" });
+      return job.children();
     case "wait":
       while (!existsSync(wanted.file)) await new Promise((resolve) => setTimeout(resolve, 10));
       break;

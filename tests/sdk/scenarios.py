@@ -218,6 +218,21 @@ class Scenarios(Case):
 
     # ---- the worker ----
 
+    def test_a_job_waits_for_its_subtasks_and_goes_on_with_their_results(self):
+        self.create(id="whole", executor="split", payload={"do": "split"})
+        worker = self.worker(executors=["split"])
+        self.assertEqual(worker.until(stopped="whole")["why"], "Waiting")
+        self.until_state("whole", "waiting")
+        for name in ("part-1", "part-2"):  # each once, though the next attempt adds them again
+            claim = self.client.post("/api/claims", {"workerId": "other", "queues": ["parts"]}).json["claims"][0]
+            self.assertEqual((claim["task"]["id"], claim["task"]["parent"]), (name, "whole"))
+            done = self.client.post("/api/tasks/%s/complete" % name, {"workerId": "other", "fence": claim["fence"], "result": name})
+            self.assertEqual(done.status, 200, done.body)
+        done = self.until_state("whole", "done")
+        self.assertEqual([(each["id"], each["state"], each["result"]) for each in done["result"]],
+                         [("part-1", "done", "part-1"), ("part-2", "done", "part-2")])
+        self.assertEqual((done["attempt"], done["spent"]), (2, 0))
+
     def test_a_hundred_tasks_are_each_done_once(self):
         drafts = [{"id": "t%d" % n, "queue": "q", "payload": {"value": n}} for n in range(100)]
         self.assertEqual(self.client.post("/api/tasks/batch", drafts).status, 200)

@@ -36,7 +36,7 @@ TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
 ConfigOrigin: TypeAlias = "Literal[\"default\", \"file\", \"environment\", \"flag\"]"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"queue_full\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -771,6 +771,8 @@ class QueueLimits(TypedDict):
     sequential: NotRequired[bool | None]
     rate: NotRequired[Rate | None]
     review: NotRequired[int | None]
+    fair: NotRequired[bool | None]
+    maxOpen: NotRequired[int | None]
     budget: NotRequired[DayBudgetWanted]
     reason: NotRequired[str | None]
 
@@ -787,6 +789,13 @@ class Queue(TypedDict):
     why: NotRequired[QueueWhy]
     live: NotRequired[int]
     limits: NotRequired[QueueLimits]
+
+
+class QueueKey(TypedDict):
+    key: NotRequired[str | None]
+    live: int
+    begun: int
+    waiting: int
 
 
 class Rate(TypedDict):
@@ -878,7 +887,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1505,7 +1514,7 @@ Occurrence = TypedDict("Occurrence", {
     "count": "NotRequired[int]",
     "outcome": "Literal[\"open\", \"done\", \"failed\", \"cancelled\", \"skipped\"]",
     "task": "NotRequired[Id]",
-    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\"]]",
+    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\", \"max_open\"]]",
 })
 
 
@@ -2060,6 +2069,10 @@ class Api:
     def limit_queue(self, name: str, body: QueueLimits) -> Queue:
         """Limit how many of its tasks, or of each concurrency key, are in work at a time: `PATCH /api/queues/{name}`."""
         return self.call("PATCH", f"/api/queues/{quote(name, safe='')}", body=body)
+
+    def list_queue_keys(self, name: str, *, limit: int | None = None) -> list[QueueKey]:
+        """The concurrency keys of a queue, those with the most tasks in work first: `GET /api/queues/{name}/keys`."""
+        return self.call("GET", f"/api/queues/{quote(name, safe='')}/keys", query={"limit": limit}, repeatable=True)
 
     def pause_queue(self, name: str) -> Queue:
         """Hand out nothing of a queue: `POST /api/queues/{name}/pause`."""
