@@ -823,7 +823,7 @@ static void store_free(struct store *store)
 	free(store->queues);
 	free(store->slots);
 	free(store->holds);
-	free(store->budgets);
+	free(store->day_budgets);
 	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	limits_done(store);

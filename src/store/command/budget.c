@@ -21,7 +21,7 @@ enum {
 
 /* ---- as the turn has them ---------------------------------------------------------------------------------------- */
 
-static bool is_of(const struct turn_budget *one, enum budget_scope scope, uint32_t name)
+static bool is_of(const struct turn_day_budget *one, enum budget_scope scope, uint32_t name)
 {
 	return one->name == name && one->scope == scope;
 }
@@ -31,9 +31,9 @@ static bool find(
 {
 	const struct store *store = turn->store;
 
-	for (uint32_t i = 0; i < turn->budget_count; i++) {
-		if (is_of(&turn->budgets[i], scope, name)) {
-			*ret_budget = turn->budgets[i].budget;
+	for (uint32_t i = 0; i < turn->day_budget_count; i++) {
+		if (is_of(&turn->day_budgets[i], scope, name)) {
+			*ret_budget = turn->day_budgets[i].budget;
 			return true;
 		}
 	}
@@ -105,22 +105,22 @@ static int keep(
 {
 	uint32_t i = 0;
 
-	while (i < turn->budget_count && !is_of(&turn->budgets[i], scope, name))
+	while (i < turn->day_budget_count && !is_of(&turn->day_budgets[i], scope, name))
 		i++;
-	int r = turn_grow((void **)&turn->budgets, i, &turn->budget_cap, sizeof *turn->budgets);
+	int r = turn_grow((void **)&turn->day_budgets, i, &turn->day_budget_cap, sizeof *turn->day_budgets);
 	if (r == 0)
 		r = write_row(turn, scope, name, &decision->budget);
 	if (r == 0 && decision->event != EVENT_NONE)
 		r = tell(turn, scope, name, decision);
 	if (r < 0)
 		return r;
-	turn->budgets[i] = (struct turn_budget){scope, name, decision->budget};
-	turn->budget_count += i == turn->budget_count;
+	turn->day_budgets[i] = (struct turn_day_budget){scope, name, decision->budget};
+	turn->day_budget_count += i == turn->day_budget_count;
 	return 0;
 }
 
 /* A row of a day that is over, of something without a limit, is of no use any more. */
-static bool is_out_of_use(const struct store *store, const struct turn_budget *one)
+static bool is_out_of_use(const struct store *store, const struct turn_day_budget *one)
 {
 	return day_budget_is_idle(&one->budget, store->budgets_ms);
 }
@@ -129,8 +129,8 @@ int budgets_reserve(struct turn *turn)
 {
 	struct store *store = turn->store;
 
-	return turn_grow((void **)&store->budgets, store->budget_count + turn->budget_count,
-		&store->budget_cap, sizeof *store->budgets);
+	return turn_grow((void **)&store->day_budgets, store->day_budget_count + turn->day_budget_count,
+		&store->day_budget_cap, sizeof *store->day_budgets);
 }
 
 void budgets_apply(struct turn *turn)
@@ -138,16 +138,16 @@ void budgets_apply(struct turn *turn)
 	struct store *store = turn->store;
 
 	store->budgets_ms = turn->given.now.wall_ms;
-	for (uint32_t i = 0; i < turn->budget_count; i++) {
-		const struct turn_budget *one = &turn->budgets[i];
+	for (uint32_t i = 0; i < turn->day_budget_count; i++) {
+		const struct turn_day_budget *one = &turn->day_budgets[i];
 		uint32_t at = 0;
-		while (at < store->budget_count && !is_of(&store->budgets[at], one->scope, one->name))
+		while (at < store->day_budget_count && !is_of(&store->day_budgets[at], one->scope, one->name))
 			at++;
-		assert(at < store->budget_cap); /* budgets_reserve() made room */
-		store->budgets[at] = *one;
-		store->budget_count += at == store->budget_count;
+		assert(at < store->day_budget_cap); /* budgets_reserve() made room */
+		store->day_budgets[at] = *one;
+		store->day_budget_count += at == store->day_budget_count;
 		if (is_out_of_use(store, one))
-			store->budgets[at] = store->budgets[--store->budget_count];
+			store->day_budgets[at] = store->day_budgets[--store->day_budget_count];
 	}
 }
 
@@ -206,7 +206,8 @@ static int use(struct turn *turn, enum budget_scope scope, uint32_t name, const 
 	bool known = find(turn, scope, name, &budget);
 
 	if (!known &&
-		(scope == BUDGET_OF_QUEUE || turn->store->budget_count + turn->budget_count >= BUDGETS_MAX))
+		(scope == BUDGET_OF_QUEUE ||
+			turn->store->day_budget_count + turn->day_budget_count >= BUDGETS_MAX))
 		return 0;
 	struct day_budget_decision decision = day_budget_use(&budget, before, after, turn->given.now.wall_ms);
 	if (day_budget_is_idle(&decision.budget, turn->given.now.wall_ms))
@@ -238,8 +239,8 @@ void budgets_run_due(struct turn *turn)
 	const struct store *store = turn->store;
 	int64_t now_ms = turn->given.now.wall_ms;
 
-	for (uint32_t i = 0; i < store->budget_count; i++) {
-		const struct turn_budget *one = &store->budgets[i];
+	for (uint32_t i = 0; i < store->day_budget_count; i++) {
+		const struct turn_day_budget *one = &store->day_budgets[i];
 		if (one->scope == BUDGET_OF_QUEUE && day_budget_is_spent(&one->budget, store->budgets_ms) &&
 			!day_budget_is_spent(&one->budget, now_ms))
 			turn->holds_let = true;
@@ -248,8 +249,8 @@ void budgets_run_due(struct turn *turn)
 
 int64_t budgets_next_ms(const struct store *store)
 {
-	for (uint32_t i = 0; i < store->budget_count; i++) {
-		if (day_budget_is_spent(&store->budgets[i].budget, store->budgets_ms))
+	for (uint32_t i = 0; i < store->day_budget_count; i++) {
+		if (day_budget_is_spent(&store->day_budgets[i].budget, store->budgets_ms))
 			return day_end_ms(store->budgets_ms);
 	}
 	return INT64_MAX;
@@ -270,7 +271,7 @@ int budget_set(struct turn *turn, enum budget_scope scope, struct span text,
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
 	bool known = find(turn, scope, name, &before);
-	if (!known && turn->store->budget_count + turn->budget_count >= BUDGETS_MAX)
+	if (!known && turn->store->day_budget_count + turn->day_budget_count >= BUDGETS_MAX)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	struct day_budget_decision decision = day_budget_change(&before, patch, turn->given.now.wall_ms);
 	result->repeated = decision.event == EVENT_NONE;
@@ -285,9 +286,9 @@ int budget_set(struct turn *turn, enum budget_scope scope, struct span text,
 bool store_read_budget(
 	const struct store *store, enum budget_scope scope, uint32_t name, struct day_budget *ret_budget)
 {
-	for (uint32_t i = 0; i < store->budget_count; i++) {
-		if (is_of(&store->budgets[i], scope, name)) {
-			*ret_budget = store->budgets[i].budget;
+	for (uint32_t i = 0; i < store->day_budget_count; i++) {
+		if (is_of(&store->day_budgets[i], scope, name)) {
+			*ret_budget = store->day_budgets[i].budget;
 			return true;
 		}
 	}
@@ -312,9 +313,9 @@ bool store_find_budget(
 
 bool store_next_budget(const struct store *store, uint32_t *at, struct budget_document *ret_budget)
 {
-	if (*at >= store->budget_count)
+	if (*at >= store->day_budget_count)
 		return false;
-	const struct turn_budget *one = &store->budgets[(*at)++];
+	const struct turn_day_budget *one = &store->day_budgets[(*at)++];
 	*ret_budget = (struct budget_document){
 		.scope = one->scope, .name = names_text(&store->names, one->name), .budget = one->budget};
 	return true;
@@ -322,11 +323,11 @@ bool store_next_budget(const struct store *store, uint32_t *at, struct budget_do
 
 int budgets_load(struct store *store, struct span key, const struct day_budget *budget, uint32_t name)
 {
-	int r = turn_grow((void **)&store->budgets, store->budget_count + 1, &store->budget_cap,
-		sizeof *store->budgets);
+	int r = turn_grow((void **)&store->day_budgets, store->day_budget_count + 1, &store->day_budget_cap,
+		sizeof *store->day_budgets);
 
 	if (r == 0)
-		store->budgets[store->budget_count++] = (struct turn_budget){
+		store->day_budgets[store->day_budget_count++] = (struct turn_day_budget){
 			key.data[0] == 'q' ? BUDGET_OF_QUEUE : BUDGET_OF_ACCOUNT, name, *budget};
 	return r;
 }

@@ -79,7 +79,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
-	free(turn->budgets);
+	free(turn->day_budgets);
 	free(turn->limited);
 	free(turn->budgets);
 	map_done(&turn->key_by_number);
@@ -144,7 +144,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->hold_count = turn->telling_count = 0;
 	turn->limited_count = 0;
 	turn->holds_let = false;
-	turn->budget_count = 0;
+	turn->day_budget_count = 0;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
@@ -515,7 +515,7 @@ static int turn_reserve(struct turn *turn)
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
-	if (r == 0 && turn->budget_count > 0)
+	if (r == 0 && turn->day_budget_count > 0)
 		r = budgets_reserve(turn);
 	if (r == 0 && turn->bucket_count > 0)
 		r = rates_reserve(turn);
@@ -594,7 +594,7 @@ void turn_abort(struct turn *turn)
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
-	turn->budget_count = 0;
+	turn->day_budget_count = 0;
 	turn->any_widened = false;
 	free_copies(turn);
 	turn->limited_count = 0;

@@ -95,7 +95,7 @@ struct turn_hold {
 };
 
 /* The budget of a day; `name` is of a queue or an account. */
-struct turn_budget {
+struct turn_day_budget {
 	enum budget_scope scope;
 	uint32_t name;
 	struct day_budget budget;
@@ -244,8 +244,8 @@ struct turn {
 	uint32_t telling_count, telling_cap;
 	struct turn_hold *holds;
 	uint32_t hold_count, hold_cap;
-	struct turn_budget *budgets;
-	uint32_t budget_count, budget_cap;
+	struct turn_day_budget *day_budgets;
+	uint32_t day_budget_count, day_budget_cap;
 	struct limited_queue **limited; /* of which the turn changes something */
 	uint32_t limited_count, limited_cap;
 	struct turn_key **keys; /* in the arena */
@@ -329,8 +329,9 @@ struct store {
 	uint32_t told_task_count, told_task_cap;
 	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
 	uint32_t hold_count, hold_cap;
-	struct turn_budget *budgets; /* of queues and accounts that have one, or have used something today */
-	uint32_t budget_count, budget_cap;
+	struct turn_day_budget
+		*day_budgets; /* of queues and accounts that have one, or have used something today */
+	uint32_t day_budget_count, day_budget_cap;
 	int64_t budgets_ms; /* wall: the time of the last turn */
 
 	struct slab limited; /* limited_queue */
