@@ -160,6 +160,14 @@ static void assert_command(const struct api_call *call, const struct command *co
 	case COMMAND_TOKEN_REVOKE:
 		assert(command->token.id.len > 0);
 		return;
+	case COMMAND_ENROL:
+		assert(command->token.code.len > 0);
+		assert_name(command->token.name, COMMAND_NAME_MAX);
+		assert(command->token.id.len == TOKEN_ID_TEXT_MAX - 1);
+		return;
+	case COMMAND_TOKEN_RENEW:
+		assert(command->token.id.len > 0);
+		return;
 	case COMMAND_LOGIN_CODE:
 	case COMMAND_LOGIN:
 	case COMMAND_LOGOUT:
