@@ -43,6 +43,13 @@ enum scope {
 
 #define SCOPE_BIT(scope) (1u << (scope))
 
+/* Who leads a store that several servers share. */
+struct api_leader {
+	const char *name, *url; /* host and process; where clients reach it, or empty */
+	int64_t since_ms;       /* wall */
+	bool is_here;           /* this server leads */
+};
+
 /* Who asks: known from the credential alone. */
 struct principal {
 	struct span name;        /* for people: kind and name of its token */
@@ -135,6 +142,8 @@ struct api_services {
 	int (*ask)(void *context, struct admin_query *question);
 	const char *(*default_queues)(void *context); /* for slots without assigned queues: "a,b" */
 	struct about (*about)(void *context);
+	/* Who leads. False: nobody but this server can have the store. */
+	bool (*leader)(void *context, struct api_leader *ret_leader);
 	bool (*is_backing_up)(void *context);
 	bool (*is_draining)(void *context);
 };
@@ -186,6 +195,11 @@ struct api_call {
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* What a server that stands by says itself. */
+void api_reply_live(struct api_call *call);
+void api_reply_standby(struct api_call *call, const struct api_leader *leader);
+void api_reply_metrics(struct api_call *call);
 
 /* The backup is complete, or failed with `fault`. */
 void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);

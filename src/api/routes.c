@@ -158,6 +158,7 @@ const struct route routes[] = {
 	R(GET,    "/livez",                                      PUBLIC, NO_BODY, system_livez_begin,          NULL,                       NULL),
 	R(GET,    "/healthz",                                    PUBLIC, NO_BODY, NULL,                        system_readyz_read,         NULL),
 	R(GET,    "/readyz",                                     PUBLIC, NO_BODY, NULL,                        system_readyz_read,         NULL),
+	R(GET,    "/health/leader",                              PUBLIC, NO_BODY, NULL,                        system_leader_read,         NULL),
 	R(GET,    "/metrics",                                   METRICS, NO_BODY, NULL,                        system_metrics_read,        NULL),
 	R(GET,    "/api/openapi.json",                              ANY, NO_BODY, system_openapi_begin,        NULL,                       NULL),
 	R(GET,    "/api/stats",                                    READ, NO_BODY, NULL,                        stats_read_all,             NULL),

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "base/utf8.h"
 
 enum {
@@ -103,20 +104,6 @@ uint64_t log_dropped(void)
 
 /* ---- secrets ------------------------------------------------------------------------------------------- */
 
-static bool is_letter_or_digit(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-}
-
-/* How far the letters and digits go from there, and what of `others` stands between them. */
-static size_t word_end(struct span text, size_t at, const char *others)
-{
-	while (at < text.len &&
-		(is_letter_or_digit(text.data[at]) || memchr(others, text.data[at], strlen(others))))
-		at++;
-	return at;
-}
-
 /* stint_<kind>_…: whatever follows a kind may be a secret, however little of it there is. */
 static size_t token_len(struct span text)
 {
@@ -124,10 +111,10 @@ static size_t token_len(struct span text)
 
 	if (text.len < prefix.len || memcmp(text.data, prefix.data, prefix.len) != 0)
 		return 0;
-	size_t kind_end = word_end(text, prefix.len, ":.-");
+	size_t kind_end = secret_word_end(text, prefix.len, ":.-");
 	if (kind_end == prefix.len || kind_end == text.len || text.data[kind_end] != '_')
 		return 0;
-	size_t end = word_end(text, kind_end + 1, "_-.");
+	size_t end = secret_word_end(text, kind_end + 1, "_-.");
 	return end > kind_end + 1 ? end : 0;
 }
 

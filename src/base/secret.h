@@ -9,6 +9,9 @@
 
 #include "base/span.h"
 
+/* Where the letters and digits that stand there end, with what of `others` stands between them. */
+size_t secret_word_end(struct span text, size_t at, const char *others);
+
 /* Might there be one? A cheap question that says no for nearly every text. */
 bool secret_may_be_in(struct span text);
 

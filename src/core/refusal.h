@@ -49,6 +49,7 @@
 	X(STORE_DAMAGED,        "store_damaged",        503, 7, "what was asked for is damaged in the store; nothing was changed") \
 	X(DISK_LOW,             "disk_low",             503, 7, "the disk of the server is nearly full: it begins nothing new; nothing was changed") \
 	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed") \
+	X(NOT_LEADER,           "not_leader",           503, 7, "another server leads this store; Stint-Leader says where it is") \
 	X(BUSY,                 "busy",                 503, 7, "all connections that the caller may have are taken; Retry-After says when to come back")
 // clang-format on
 

@@ -131,24 +131,33 @@ static bool is_certified(const struct server *server, struct span host)
 	return tls_facts_name(tls_identity_facts(identity), host);
 }
 
+/* The client connected to a server on standby, and names that one. */
+static bool is_passed(const struct exchange *exchange, struct span host)
+{
+	struct span passed =
+		exchange->connection ? connection_passed_host(exchange->connection) : (struct span){0};
+
+	return passed.len > 0 && span_equal(host, passed);
+}
+
 /* "localhost" without a port: over the socket, which has none. */
-static bool host_is_ours(const struct server *server, struct span host)
+static bool host_is_ours(const struct server *server, const struct exchange *exchange, struct span host)
 {
 	const struct admission *admission = &server->admission;
 
 	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host) ||
-		is_certified(server, host);
+		is_certified(server, host) || is_passed(exchange, host);
 }
 
 static struct span behind(struct span text, struct span prefix);
 
 /* A page of ours came by the way that this server is reached. */
-static bool origin_is_ours(const struct server *server, struct span origin)
+static bool origin_is_ours(const struct server *server, const struct exchange *exchange, struct span origin)
 {
 	bool secure = server->certificate.identity != NULL;
 	struct span host = behind(origin, secure ? SPAN("https://") : SPAN("http://"));
 
-	return is_listed(&server->admission, host) || is_certified(server, host);
+	return is_listed(&server->admission, host) || is_certified(server, host) || is_passed(exchange, host);
 }
 
 /* What follows the prefix; empty if the text does not begin with it. */
@@ -572,17 +581,36 @@ static bool judge_credential(struct server *server, struct exchange *exchange)
 	return true;
 }
 
-bool admission_knows(struct server *server, const struct source_key *source, struct span authorization)
+bool admission_payer(struct server *server, const struct source_key *source, const struct http_request *head,
+	struct payer_key *ret_key, uint32_t *ret_scopes)
 {
-	bool is_open = !authorization.data && server->options->auth_open;
+	struct caller caller = identify(server, head);
+	enum token_kind kind = caller.token ? caller.token->kind : TOKEN_ADMIN;
+	struct payer_key key = {.principal = number_of(caller.token), .holder = caller.holder};
 
-	if (is_open || identify_bearer(server, authorization).kind != CALLER_UNKNOWN)
-		return true;
-	server->metrics.auth_failures += authorization.data != NULL;
-	if (authorization.data)
-		source_failed(
-			&server->sources, source, server->options->auth_failures_per_s, server->now.lease_ms);
-	return false;
+	switch (caller.kind) {
+	case CALLER_UNKNOWN:
+		server->metrics.auth_failures += head->authorization.data != NULL;
+		if (head->authorization.data)
+			source_failed(&server->sources, source, server->options->auth_failures_per_s,
+				server->now.lease_ms);
+		return false;
+	case CALLER_OPEN:
+		key.principal = PRINCIPAL_OPEN;
+		break;
+	case CALLER_CLAIM:
+		key.principal = caller.task.claimant;
+		key.task = caller.task.seq;
+		key.fence = caller.task.fence;
+		break;
+	case CALLER_TOKEN:
+	case CALLER_INSTANCE:
+	case CALLER_BROWSER:
+		break;
+	}
+	*ret_key = key;
+	*ret_scopes = api_scopes_of(kind);
+	return true;
 }
 
 bool admission_pass(struct server *server, struct exchange *exchange)
@@ -591,10 +619,10 @@ bool admission_pass(struct server *server, struct exchange *exchange)
 	assert(exchange->state == EXCHANGE_NEW);
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
-	if (!host_is_ours(server, request->host))
+	if (!host_is_ours(server, exchange, request->host))
 		return api_refuse(&exchange->call, REFUSED_WRONG_HOST,
 			"The Host header names another server than this one.");
-	if (request->origin.data && !origin_is_ours(server, request->origin))
+	if (request->origin.data && !origin_is_ours(server, exchange, request->origin))
 		return api_refuse(
 			&exchange->call, REFUSED_FORBIDDEN, "Requests from that origin are not served.");
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))

@@ -12,6 +12,7 @@
 
 struct exchange;
 struct http_request;
+struct payer_key;
 struct browser_login;
 struct options;
 struct server;
@@ -47,8 +48,9 @@ struct admission {
 void admission_init(
 	struct admission *admission, const struct options *options, uint16_t port, const char *admin_token);
 
-/* Is there such a credential, or is none needed? A wrong one counts for its source. */
-bool admission_knows(struct server *server, const struct source_key *source, struct span authorization);
+/* Whose is the head of a request whose body is still on its way? False: of nobody; a wrong credential counts for its source. */
+bool admission_payer(struct server *server, const struct source_key *source, const struct http_request *head,
+	struct payer_key *ret_key, uint32_t *ret_scopes);
 
 /* The session whose cookie the request shows, open or not; NULL: none. The cookie alone opens nothing. */
 const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,21 @@ int home_prepare(const char *home)
 	if (r == 0)
 		return 0;
 	log_error(what, log_cstr("home", home), log_cstr("reason", strerror(-r)));
+	return EXIT_CONFIG;
+}
+
+int home_lock(const char *home)
+{
+	int fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* stays open */
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	log_error(fd >= 0 && errno == EWOULDBLOCK
+			? "not started: another stintd uses this state directory; give each server a --home of its own"
+			: "not started: the state directory cannot be locked",
+		log_cstr("home", home), log_cstr("reason", strerror(errno)));
+	if (fd >= 0)
+		close(fd);
 	return EXIT_CONFIG;
 }
 

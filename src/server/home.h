@@ -9,6 +9,10 @@
  * line in the log. */
 int home_prepare(const char *home);
 
+/* Of several servers that share a store each has a directory of its own: nobody else has this one, until we end. 0, or an exit status
+ * after a line in the log. */
+int home_lock(const char *home);
+
 /* The admin token; made and written (0600) at the first start. */
 int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX]);
 

@@ -23,7 +23,6 @@
 #include "server/server.h"
 #include "server/disk.h"
 #include "server/watch/server_log.h"
-#include "store/postgres.h"
 #include "store/sqlite.h"
 
 enum {
@@ -101,7 +100,6 @@ static int refuse_store(const char *store, const char *reason)
 static int tell_admin_token(struct server *server, char token[TOKEN_BYTES_MAX])
 {
 	struct store_options *storage = &server->options->storage;
-	/* under the store's lock: of two that start in a new home, one writes the token */
 	int r = home_admin_token(server->options->home, token);
 
 	if (r != 0)
@@ -125,34 +123,12 @@ static int open_sqlite(const struct options *options, struct backend **ret_backe
 	return r == 0 ? sqlite_open(&sqlite, ret_backend, ret_complaint) : r;
 }
 
-/* Said once: a server that stands by may do so for weeks. */
-static int note_leader(void *context, const char *leader)
+/* Clients of a store in PostgreSQL find a server that stands by as they find one that leads. */
+static void write_url_again(struct server *server);
+
+static int open_postgres(struct server *server, struct backend **ret_backend, char **ret_complaint)
 {
-	bool *noted = context;
-
-	if (!*noted) {
-		log_info("another stintd leads this store: standing by", log_cstr("leader", leader));
-		service_tell("READY=1\nSTATUS=standing by");
-	}
-	service_tell("WATCHDOG=1");
-	*noted = true;
-	return 0;
-}
-
-static int open_postgres(const struct options *options, struct backend **ret_backend, char **ret_complaint)
-{
-	char host[65] = "", holder[128];
-	bool noted = false;
-
-	gethostname(host, sizeof host - 1);
-	snprintf(holder, sizeof holder, "%s, process %d", host, (int)getpid());
-	struct postgres_options postgres = {
-		.url = options->store_url,
-		.holder = holder,
-		.stand_by = note_leader,
-		.context = &noted,
-	};
-	return postgres_open(&postgres, ret_backend, ret_complaint);
+	return standby_wait(server, server->options->store_url, write_url_again, ret_backend, ret_complaint);
 }
 
 static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
@@ -167,11 +143,18 @@ static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
-	r = options->store_url ? open_postgres(options, &backend, &complaint)
+	if (options->store_url) /* whoever looks into the directory finds the token while we stand by */
+		r = tell_admin_token(server, token);
+	if (r != 0)
+		return r;
+	r = options->store_url ? open_postgres(server, &backend, &complaint)
 			       : open_sqlite(options, &backend, &complaint);
+	if (r == -ECANCELED)
+		return r;
 	if (r < 0)
 		return refuse_store(options->store, complaint ? complaint : strerror(-r));
-	r = tell_admin_token(server, token);
+	if (!options->store_url) /* under its lock: of two that start in a new home, one writes the token */
+		r = tell_admin_token(server, token);
 	if (r != 0) {
 		backend->ops->close(backend);
 		return r;
@@ -179,6 +162,7 @@ static int open_store(struct server *server, char token[TOKEN_BYTES_MAX])
 	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
+	server->backend = r == 0 ? backend : NULL;
 	if (r == 0)
 		return 0;
 	int status = refuse_store(options->store,
@@ -259,7 +243,7 @@ static int listen_local(struct server *server)
 			log_cstr("path", path));
 		return 1;
 	}
-	unlink(path); /* the store's lock says that nobody else serves here */
+	unlink(path); /* a lock, of the store or of the directory, says that nobody else serves here */
 	uv_pipe_init(&server->loop, &server->local, 0);
 	server->local.data = server;
 	mode_t mask = umask(077);
@@ -285,14 +269,31 @@ static int write_url(struct server *server)
 	return r;
 }
 
-static int announce(struct server *server, uint16_t port)
+static void put_url(const struct server *server, const char *host, uint16_t port, char *url, size_t size)
 {
 	const char *scheme = server->options->identity ? "https" : "http";
-	bool six = strchr(server->options->host, ':') != NULL;
 
-	int len = snprintf(server->url, sizeof server->url, six ? "%s://[%s]:%u\n" : "%s://%s:%u\n", scheme,
-		server->options->host, port);
-	journal_listening(server, (struct span){server->url, (size_t)len - 1});
+	snprintf(url, size, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u", scheme, host, port);
+}
+
+/* Where others reach us. An address that means every address of the machine is no place to connect to: the machine's name is. */
+static void name_us(struct server *server, uint16_t port)
+{
+	const char *host = server->options->host, *given = server->options->leader_url;
+	bool is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+	char name[256] = "";
+
+	put_url(server, host, port, server->url, sizeof server->url - 1);
+	strcat(server->url, "\n");
+	gethostname(name, sizeof name - 1);
+	put_url(server, is_any ? name : host, port, server->standby.url, sizeof server->standby.url);
+	if (given[0])
+		snprintf(server->standby.url, sizeof server->standby.url, "%s", given);
+}
+
+static int announce(struct server *server)
+{
+	journal_listening(server, span_of(server->standby.url));
 	disk_begin(server);
 	int r = write_url(server);
 	if (r < 0)
@@ -352,6 +353,11 @@ static void on_check(uv_check_t *check)
 	struct server *server = check->data;
 
 	connections_tick(server);
+	if (!server->store) {
+		connections_flush(server);
+		server->now_is_old = true;
+		return;
+	}
 	if (turns_may_grow(server)) {
 		uv_idle_start(&server->more, on_more); /* the loop looks, and does not wait */
 		server->now_is_old = true;
@@ -440,6 +446,10 @@ static void on_stop(uv_signal_t *signal, int number)
 	log_info("stopping", log_int("connections", server->connections.count),
 		log_int("waiting", server->waiting.count));
 	service_tell("STOPPING=1");
+	if (!server->store) {
+		standby_give_up(server);
+		return;
+	}
 	server->now = clock_now();
 	uv_close((uv_handle_t *)&server->tcp, NULL);
 	uv_close((uv_handle_t *)&server->beside, NULL);
@@ -456,8 +466,14 @@ static void on_stop(uv_signal_t *signal, int number)
 		&server->due, on_stop_due, server->connections.count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
 }
 
-static void start_loop(struct server *server)
+static int begin_loop(struct server *server)
 {
+	int r = uv_loop_init(&server->loop);
+
+	if (r != 0) {
+		log_error("not started", log_cstr("reason", uv_strerror(r)));
+		return EXIT_SYSTEM;
+	}
 	uv_check_init(&server->loop, &server->check);
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
@@ -469,47 +485,65 @@ static void start_loop(struct server *server)
 	server->check.data = server->sweep.data = server->due.data = server;
 	server->term.data = server->interrupt.data = server;
 	uv_check_start(&server->check, on_check);
-	uv_timer_start(&server->sweep, on_sweep, server->options->sweep_ms, 0);
 	uv_signal_start(&server->term, on_stop, SIGTERM);
 	uv_signal_start(&server->interrupt, on_stop, SIGINT);
+	return 0;
+}
+
+static void start_sweeps(struct server *server)
+{
+	uv_timer_start(&server->sweep, on_sweep, server->options->sweep_ms, 0);
 	server->last_sweep_ms = server->now.lease_ms;
 	server->asleep_ms = clock_asleep_ms();
+}
+
+static int listen_everywhere(struct server *server, uint16_t *ret_port)
+{
+	int r = listen_local(server);
+
+	if (r == 0)
+		r = listen_tcp(server, ret_port);
+	if (r != 0)
+		return r;
+	listen_beside(server, *ret_port);
+	name_us(server, *ret_port);
+	certificate_begin(server);
+	return 0;
 }
 
 static int start(struct server *server)
 {
 	char token[TOKEN_BYTES_MAX];
+	bool is_shared = server->options->store_url != NULL;
 	uint16_t port = 0;
 
+	server->now = clock_now();
 	int r = home_prepare(server->options->home);
+	if (r == 0 && is_shared)
+		r = home_lock(server->options->home);
+	else if (r == 0)
+		r = open_store(server, token); /* its lock says that nobody else serves here */
 	if (r == 0)
-		r = open_store(server, token);
+		r = begin_loop(server);
+	if (r != 0)
+		return r;
+	host_init(server);
+	r = listen_everywhere(server, &port);
+	if (r == 0 && is_shared)
+		r = open_store(server, token); /* this may take weeks */
 	if (r != 0)
 		return r;
 	server->started = server->now;
 	backups_prepare(server);
-	r = uv_loop_init(&server->loop);
-	if (r != 0) {
-		log_error("not started", log_cstr("reason", uv_strerror(r)));
-		return EXIT_SYSTEM;
-	}
-	host_init(server);
 	server->shares.round = 1; /* in 0, the share of a principal would count as one that it has */
-	r = listen_local(server);
-	if (r == 0)
-		r = listen_tcp(server, &port);
-	if (r != 0)
-		return r;
-	listen_beside(server, port);
 	admission_init(&server->admission, server->options, port, token);
 	sodium_memzero(token, sizeof token);
 	if (server->options->auth_open)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
-	certificate_begin(server);
 	heartbeat_file_start(server);
-	start_loop(server);
-	return announce(server, port); /* last: a client that reads where we are may tell us to stop */
+	start_sweeps(server);
+	return announce(server); /* last: a client that reads where we are may tell us to stop */
 }
 
 /* Every client costs a descriptor: have as many as we may, and divide them. */
@@ -522,6 +556,7 @@ static void raise_limits(struct server *server)
 	if (setrlimit(RLIMIT_NOFILE, &most) == 0)
 		files = most;
 	payers_init(&server->payers, files.rlim_cur);
+	server->standby.passing.most = (uint32_t)(files.rlim_cur / 4); /* two descriptors each */
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -540,14 +575,23 @@ static int stop(struct server *server)
 	if (server->certificate.is_published)
 		home_remove(server->options->home, "ca.crt");
 	home_remove(server->options->home, "stint.sock");
-	heartbeat_file_done(server);
-	streams_done(server);
-	turns_done(server);
-	store_rest(server->store, server->now);
-	steps_done(server);
-	store_close(server->store);
+	if (server->store) {
+		heartbeat_file_done(server);
+		streams_done(server);
+		turns_done(server);
+		store_rest(server->store, server->now);
+		steps_done(server);
+		store_close(server->store);
+	}
 	log_info("stopped");
 	return 0;
+}
+
+/* A signal came before this server led. */
+static int stop_standing_by(struct server *server)
+{
+	connections_close_all(server);
+	return stop(server);
 }
 
 /* Without them, the next file to be opened would become stderr, and be logged into. */
@@ -579,6 +623,8 @@ static int serve(struct server *server, struct options *options)
 		return check_store_run(options);
 	server->options = options;
 	int r = start(server);
+	if (r == -ECANCELED)
+		return stop_standing_by(server);
 	if (r != 0)
 		return r;
 	service_tell("READY=1");

@@ -12,6 +12,7 @@
 #include "server/certificate_file.h"
 #include "store/postgres.h"
 #include "wire/form/command_line.h"
+#include "wire/http/transfer.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -236,6 +237,21 @@ static uint32_t number(const struct options *options, enum config_key key)
 	return (uint32_t)config_number(&options->config, key);
 }
 
+static void take_leader(struct options *options)
+{
+	struct config *config = &options->config;
+	struct http_address address;
+	const char *complaint;
+
+	options->leader_lease_ms = number(options, CONFIG_LEADER_LEASE_MS);
+	options->leader_url = config_text(config, CONFIG_LEADER_URL);
+	if (options->leader_url[0] &&
+		(http_address_parse(options->leader_url, &address, &complaint) < 0 || address.local))
+		config_complain(config, CONFIG_LEADER_URL,
+			"leader.url must be http://HOST:PORT or https://HOST:PORT; it is \"%s\"",
+			options->leader_url);
+}
+
 static void take_rules(struct options *options)
 {
 	struct rules *rules = &options->storage.rules;
@@ -312,6 +328,7 @@ static void take_all(struct options *options)
 	take_store(options);
 	take_rules(options);
 	take_heartbeats(options);
+	take_leader(options);
 	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
 	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
 	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);

@@ -29,6 +29,8 @@ struct options {
 	const char *check_path; /* … at this file; NULL: the configured store */
 	bool accept_loss;       /* serve what is left of a store that has lost something */
 	bool new_store;         /* put the store that is there aside and begin a new one */
+	uint32_t leader_lease_ms; /* of a store in PostgreSQL */
+	const char *leader_url;   /* where we are reached when we lead; empty: where we listen */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;

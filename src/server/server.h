@@ -6,6 +6,7 @@
  *   home.c        the state directory               net/       connections, for whom they count, strangers
  *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
+ *   lead/         a server that stands by, and passes connections on
  *   clock.c       the two clocks                    services.c     what the server does for the API
  *   certificate.c the TLS certificate               net/secure.c   handshakes, by other threads
  *
@@ -17,6 +18,7 @@
 #include "server/admission.h"
 #include "server/backup.h"
 #include "server/certificate.h"
+#include "server/lead/standby.h"
 #include "server/net/connections.h"
 #include "server/net/payers.h"
 #include "server/net/secure.h"
@@ -30,7 +32,8 @@
 
 struct server {
 	struct options *options;
-	struct store *store;
+	struct store *store;     /* NULL: this server stands by, or starts */
+	struct backend *backend; /* the store's */
 	struct api_services host;
 
 	/* main.c: the loop, and the end */
@@ -66,6 +69,7 @@ struct server {
 	struct bulk_steps steps;
 	struct streams streams;
 	struct server_backup backup;
+	struct standby standby;
 	struct heartbeat_file heartbeat_file;
 	struct metrics metrics;
 	uint32_t damages_logged;

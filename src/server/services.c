@@ -238,6 +238,17 @@ static struct about about(void *context)
 	};
 }
 
+static bool find_leader(void *context, struct api_leader *ret_leader)
+{
+	const struct server *server = of(context);
+	struct postgres_leader leader;
+
+	if (!server->backend || !postgres_leads(server->backend, &leader))
+		return false;
+	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true};
+	return true;
+}
+
 void host_init(struct server *server)
 {
 	server->host = (struct api_services){
@@ -260,6 +271,7 @@ void host_init(struct server *server)
 		.ask = ask,
 		.default_queues = default_queues,
 		.about = about,
+		.leader = find_leader,
 		.is_backing_up = is_backing_up,
 		.is_draining = is_draining,
 	};

@@ -5,17 +5,38 @@
 
 #include "store/backend.h"
 
+enum {
+	LEADER_NAME_BYTES = 256,
+	LEADER_URL_BYTES = 400,
+};
+
+/* Who leads, as a server that stands by sees it. */
+struct postgres_leader {
+	char name[LEADER_NAME_BYTES]; /* host and process */
+	char url[LEADER_URL_BYTES];   /* where clients reach it; empty: it did not say */
+	int64_t since_ms;             /* wall: when it took the lead */
+	int64_t turn;                 /* its last one */
+	int64_t term;
+	const char
+		*away; /* PostgreSQL cannot be reached, and the rest is what was seen last: why; else NULL */
+};
+
 struct postgres_options {
-	const char *url;    /* postgres://…; "schema=NAME" among its parameters is ours */
-	const char *holder; /* who leads, for people: host and process */
+	const char *url;        /* postgres://…; "schema=NAME" among its parameters is ours */
+	const char *holder;     /* who leads, for people: host and process */
+	const char *leader_url; /* where clients reach us when we lead; NULL: nowhere */
 	uint32_t
 		patience_ms; /* how long a lost connection is looked for before the turn under way is given up; 0: 3 s */
 	uint32_t
 		look_away_ms; /* how long another holder may say nothing before it is taken for gone; 0: 3 s */
-	/* Another server leads: called between two looks, with its name. Non-zero ends the open with that fault. May be NULL. */
-	int (*stand_by)(void *context, const char *leader);
+	/* Another server leads, or PostgreSQL is away: called between two looks. Non-zero ends the open with that fault. NULL: a
+	 * database that is away is a fault. */
+	int (*stand_by)(void *context, const struct postgres_leader *leader);
 	void *context;
 };
+
+/* Who leads, seen from the one that does. False: the store is not in PostgreSQL. */
+bool postgres_leads(const struct backend *backend, struct postgres_leader *ret_leader);
 
 /* Is it the URL of such a store? */
 bool postgres_is_url(const char *url);

@@ -7,6 +7,7 @@ import { Frame, flipTheme, pages } from "./part/frame.js";
 import { Copy, Icon, html } from "./part/parts.js";
 import { clean, stateWords } from "./part/text.js";
 import { Board } from "./page/board.js";
+import { Dead } from "./page/dead.js";
 import { Events } from "./page/events.js";
 import { Groups } from "./page/groups.js";
 import { Inbox } from "./page/inbox.js";
@@ -18,7 +19,7 @@ import { Settings } from "./page/settings.js";
 import { Task } from "./page/task.js";
 import { Tasks } from "./page/tasks.js";
 import { Workers } from "./page/workers.js";
-import { Dead, Workflows } from "./page/workflows.js";
+import { Workflows } from "./page/workflows.js";
 
 const views = /** @type {Record<string, any>} */ ({ overview: Overview, inbox: Inbox, tasks: Tasks, board: Board, task: Task, workers: Workers, sessions: Sessions,
   queues: Queues, schedules: Schedules, groups: Groups, holds: Holds, workflows: Workflows, events: Events, settings: Settings, dead: Dead });

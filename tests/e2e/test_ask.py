@@ -252,6 +252,8 @@ class Hosts(Case):
         self.client.post("/api/tasks/t/ask", {**proof, "question": "?", "data": {"tool": "Bash", "input": {"command": "rm -rf ."}}})
         late = stint(self.server, "approve", "t", "--question", "q-1")
         self.assertEqual((late.returncode, "question_changed" in late.stderr), (4, True), late.stderr)
+        beyond = stint(self.server, "approve", "t", "--question", "q-9999999999")
+        self.assertEqual((beyond.returncode, "question_changed" in beyond.stderr), (4, True), beyond.stderr)
         self.assertEqual(self.task("t")["state"], "asking")
         self.assertIn("Wants to run rm -rf .", self.client.get("/api/tasks/t/why").json["text"])
         self.assertEqual(stint(self.server, "deny", "t", "never").returncode, 0)

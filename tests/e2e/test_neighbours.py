@@ -168,6 +168,80 @@ class Connections(Case):
         reply = self.keep(local=True).post("/api/tasks", {"title": "x", "queue": "q", "instructions": 100000 * "x"})
         self.assertEqual(reply.status, 201)
 
+    def half(self, token, size, path="/api/tasks/t/complete"):
+        """A connection that has sent the head of a request, and one byte of its body."""
+        line = self.stranger()
+        head = "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{"
+        line.sendall((head % (path, token, size)).encode())
+        return line
+
+    def held(self, count, *lines):
+        """So many bytes are held; those lines have sent something just now, so that no time runs out."""
+        def look():
+            for line in lines:
+                line.sendall(b" " * 600)
+            return self.metric("stint_requests_held_bytes") == count
+        self.until(look, "%d bytes are held" % count)
+
+    def answer(self, line):
+        head = line.recv(65536).decode()
+        return head.splitlines()[0][9:12] if head else "closed"
+
+    def test_bodies_of_a_claim_hold_a_mebibyte_and_then_more_are_not_read(self):
+        token, _ = self.claim()
+        other, _ = self.claim("u", "v")
+        first = self.half(token, 600000)
+        self.held(600000, first)
+        self.assertEqual(self.answer(self.half(token, 600000)), "503")
+        second = self.half(token, 400000)
+        self.held(1000000, first, second)
+        self.assertEqual(self.keep(token=token, local=True).get("/api/tasks/t").status, 200, "short requests are served")
+        neighbour = self.half(other, 1000000)
+        self.held(2000000, first, second, neighbour)  # which has a share of its own
+        first.close()
+        self.held(1400000, second, neighbour)
+        second.sendall(b" " * 399999)  # more than is missing
+        self.assertEqual(self.answer(second)[0], "4", "whole, and read: it is no JSON")
+        self.held(1000000, neighbour)
+        neighbour.close()
+
+    def test_the_workers_of_a_fleet_share_what_one_token_may_hold_while_half_of_all_is_held(self):
+        greedy, modest = self.token("worker", "greedy"), self.token("worker", "modest")
+        lines = [self.half(greedy, 1 << 20) for _ in range(33)]
+        self.held(33 << 20, *lines)  # alone it may have more than its share
+        self.assertEqual(self.answer(self.half(greedy, 1 << 20)), "503")
+        lines += [self.half(modest, 1 << 20) for _ in range(16)]
+        self.held(49 << 20, *lines)
+        self.assertEqual(self.answer(self.half(modest, 1 << 20)), "503")
+
+    def test_a_body_without_a_known_length_counts_as_it_comes(self):
+        token, _ = self.claim()
+        line = self.stranger()
+        line.sendall(("POST /api/tasks/t/complete HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n" % token).encode())
+        first = self.half(token, 900000)
+        self.held(900000, first)
+        line.sendall(b"20000\r\n")
+        self.held(900000 + (1 << 17), first)  # a chunk was announced
+        line.sendall(b"x" * (1 << 17) + b"\r\n20000\r\n")
+        self.assertEqual(self.answer(line), "503")
+        first.close()
+
+    def test_a_long_request_behind_others_of_its_connection_is_answered_behind_them(self):
+        token, _ = self.claim()
+        holder = self.half(token, 1 << 20)
+        self.held(1 << 20, holder)
+        line = self.stranger()
+        head = "POST /api/tasks/t/complete HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        line.sendall((head % (token, 2) + "{}" + head % (token, 100000) + "{").encode())
+        said = b""
+        while b"503" not in said:
+            piece = line.recv(65536)
+            self.assertNotEqual(piece, b"", said)
+            said += piece
+        self.assertLess(said.index(b"HTTP/1.1 200"), said.index(b"HTTP/1.1 503"))
+        holder.close()
+
     def test_a_flood_of_connects_does_not_hold_up_those_who_are_served(self):
         known = self.keep(local=True)
         self.assertEqual(known.get("/api/tasks").status, 200)

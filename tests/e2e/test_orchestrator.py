@@ -389,7 +389,7 @@ class Refusals(Connector):
         self.refused(self.worker.post(f"{BASE}/register", body), 413, "The body is too large.", error_code="too_large")
         self.worker.close()
         reply = self.worker.call("POST", f"{BASE}/register", {}, {"Origin": "http://elsewhere"})
-        self.refused(reply, 403, "requests from that origin are not served", error_code="forbidden")
+        self.refused(reply, 403, "Requests from that origin are not served.", error_code="forbidden")
 
     def test_what_is_missing_is_called_by_name(self):
         self.add()

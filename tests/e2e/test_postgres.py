@@ -2,6 +2,7 @@
 each fault of the database says."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -69,11 +70,101 @@ del test_crash.Crash  # unittest would run it a second time
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
 class Pair(OnPostgres, proof.ProofCase):
-    def second(self):
+    def second(self, **options):
         """Another server on the same store, with a home of its own."""
-        other = SecondServer(self.server.postgres.url)
+        other = SecondServer(self.server.postgres.url, **options)
         self.addCleanup(other.end)
         return other
+
+    def standby(self):
+        """… that stands by, with the same admin's token."""
+        other = self.second(token=self.server.token)
+        other.wait_for("standing by")
+        client = other.client()
+        self.addCleanup(client.close)
+        return other, client
+
+    def once(self, server, method, path, body=None):
+        client = server.client()
+        try:
+            return client.call(method, path, body)
+        finally:
+            client.close()
+
+    def test_a_server_that_stands_by_says_who_leads(self):
+        other, client = self.standby()
+        self.assertEqual(client.get("/livez").status, 200)
+        for path in "/readyz", "/healthz":
+            ready = client.get(path).json
+            self.assertEqual((ready["status"], ready["leader"]["url"], ready["leader"]["here"]),
+                             ("standby", self.server.url, False))
+        asked = client.get("/health/leader")
+        self.assertEqual((asked.status, asked.json["code"], asked.headers["Stint-Leader"]),
+                         (503, "not_leader", self.server.url))
+        self.assertIn("led by %s" % ready["leader"]["name"], asked.json["detail"])
+        self.assertIn("stint_leads 0\n", client.get("/metrics").body.decode())
+        self.assertEqual(self.client.get("/health/leader").json["leader"]["here"], True)
+        self.assertIn("stint_leads 1\n", self.client.get("/metrics").body.decode())
+
+    def test_a_server_that_stands_by_passes_connections_on(self):
+        other, client = self.standby()
+        task = client.post("/api/tasks", {"title": "by way of the other"}).json["id"]
+        self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "ready")
+        local = other.client(local=True)
+        self.addCleanup(local.close)
+        self.assertEqual(local.get("/api/tasks/" + task).status, 200)
+        held = client.post("/api/claims", {"workerId": "w", "leaseMs": 60000}).json["claims"][0]
+        self.assertEqual(held["task"]["id"], task)
+        client.send("POST", "/api/claims", {"workerId": "w", "waitMs": 60000})  # a long poll …
+        self.wait_until(lambda: self.client.get("/metrics").body.decode().count("\nstint_waiting_claims 1\n") == 1, HANG_S,
+                        "nobody waits")
+        more = self.create()
+        self.assertEqual(client.receive().json["claims"][0]["task"]["id"], more)  # … is answered by the leader
+        body = {"title": "large", "payload": {"text": "x" * 500000}}
+        large = client.post("/api/tasks", body).json["id"]
+        self.assertEqual(len(client.get("/api/tasks/" + large).json["payload"]["text"]), 500000)
+        self.assertIn("stint_passed_connections 2\n", self.once(other, "GET", "/metrics").body.decode())
+
+    def test_what_a_stranger_does_wrong_by_way_of_a_standby_counts_for_the_stranger(self):
+        _, client = self.standby()
+        client.token = "stint_admin_wrong"
+        self.assertEqual(client.get("/api/tasks").status, 401)
+        with socket.create_connection(("127.0.0.1", self.server.port)) as raw:
+            raw.sendall(b"STINT-PASS/1 1 " + b"00" * 16 + b" evil.example:80\r\nGET /livez HTTP/1.1\r\nHost: evil.example:80\r\n\r\n")
+            self.assertIn(b" 400 ", raw.recv(4096))  # only who knows the term of the lead passes connections on
+
+    def test_a_connection_by_way_of_a_standby_ends_with_its_leader_and_the_standby_leads(self):
+        other, client = self.standby()
+        task = client.post("/api/tasks", {"title": "stays"}).json["id"]
+        self.server.kill()
+        with self.assertRaises(proof.GONE):
+            client.get("/api/tasks/" + task)
+        client.close()
+        self.wait_until(lambda: self.once(other, "GET", "/health/leader").status == 200, HANG_S, "nobody leads")
+        self.assertEqual(self.once(other, "GET", "/api/tasks/" + task).json["state"], "ready")
+
+    def test_a_leader_that_cannot_be_reached_is_named(self):
+        other, client = self.standby()
+        os.kill(self.server.process.pid, signal.SIGSTOP)  # it holds the lead, and its port is not connected to …
+        try:
+            self.server.postgres.sql("UPDATE stint.lead SET url = 'http://127.0.0.1:1'")
+            self.wait_until(lambda: client.get("/readyz").json["leader"].get("url") == "http://127.0.0.1:1", HANG_S, "it looks on")
+            asked = self.once(other, "POST", "/api/tasks", {"title": "no"})
+            self.assertEqual((asked.status, asked.json["code"], asked.headers["Stint-Leader"]),
+                             (503, "not_leader", "http://127.0.0.1:1"))
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+
+    def test_a_server_that_stands_by_stops_when_told(self):
+        other, _ = self.standby()
+        self.assertEqual(other.stop(), 0)
+        self.assertEqual(self.client.get("/health/leader").status, 200)
+
+    def test_one_state_directory_is_for_one_server(self):
+        run = subprocess.run([stintd.STINTD, "--home", self.server.home, "--listen", "127.0.0.1:0", "--store",
+                              self.server.postgres.url], capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(run.returncode, 78, run.stderr)
+        self.assertIn("another stintd uses this state directory", run.stderr)
 
     def test_a_second_server_stands_by_and_takes_over_when_the_first_is_killed(self):
         tasks = [self.create() for _ in range(3)]
@@ -114,26 +205,27 @@ class Pair(OnPostgres, proof.ProofCase):
 
 
 class SecondServer(proof.Server):
-    def __init__(self, url):
+    def __init__(self, url, token=None):
         self.port = self.url = None
+        self.given_token = token
         super().__init__("--store", url)
 
     def start(self):
-        """It does not serve yet."""
+        """It may not lead yet."""
         self.log = open(os.path.join(self.home, "log"), "ab")
+        if self.given_token:
+            with open(os.path.join(self.home, "admin.token"), "w", opener=lambda path, how: os.open(path, how, 0o600)) as file:
+                file.write(self.given_token + "\n")
         self.launch()
 
     def wait_for(self, words):
         until = time.monotonic() + HANG_S
-        while words not in self.said():
+        while words not in self.said() or not os.path.exists(os.path.join(self.home, "url")):
             if self.process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError("it does not say %s: %s" % (words, self.said()))
             time.sleep(0.02)
-        if words == "listening":
-            while not os.path.exists(os.path.join(self.home, "url")):
-                time.sleep(0.02)
-            self.url, self.token = self.read("url"), self.read("admin.token")
-            self.port = int(self.url.rsplit(":", 1)[1])
+        self.url, self.token = self.read("url"), self.read("admin.token")
+        self.port = int(self.url.rsplit(":", 1)[1])
 
     def read(self, name):
         with open(os.path.join(self.home, name)) as file:
@@ -192,7 +284,19 @@ class Refused(unittest.TestCase):
         return self.postgres.url + "".join("&%s=%s" % item for item in parameters.items())
 
     def test_nobody_listens(self):
-        self.refused("postgres://a:secret@/x?host=/nonexistent", "cannot connect", "is PostgreSQL running there")
+        """… yet: it is waited for."""
+        server = SecondServer("postgres://a:secret@/x?host=/nonexistent")
+        self.addCleanup(server.end)
+        server.wait_for("PostgreSQL is away")
+        for words in "cannot connect", "is PostgreSQL running there":
+            self.assertIn(words, server.said())
+        self.assertNotIn("secret", server.said())
+        client = server.client()
+        self.addCleanup(client.close)
+        asked = client.get("/readyz")
+        self.assertEqual((asked.status, asked.json["code"]), (503, "not_leader"))
+        self.assertIn("waits for PostgreSQL", asked.json["detail"])
+        self.assertEqual(server.stop(), 0)
 
     def test_no_such_role_or_database(self):
         self.refused(self.postgres.url.replace("stint@", "nobody-here@"), "does not exist", "createuser")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The dashboard in a real browser: run.py [--long] [--screenshots DIR] [--types]
+"""The dashboard in a real browser: run.py [--long] [--screenshots DIR] [--types] [--only WORDS] [--ui-dir DIR] [--bench]
 
 Starts a stintd of its own, fills it, and lets tests/page/page.mjs drive Debian's chromium by playwright-core. Packages come from npm by
 the lock file, below build/npm. Where node, npm, chromium or the packages cannot be had, it says so in one line and ends with 0.
@@ -64,6 +64,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true", help="the longer forms too")
     parser.add_argument("--screenshots", metavar="DIR", help="every page in both themes and three widths, and nothing else")
+    parser.add_argument("--ui-dir", metavar="DIR", help="serve the page from there, not from the program")
+    parser.add_argument("--only", metavar="WORDS", default="", help="only the checks with these words in their name")
+    parser.add_argument("--bench", metavar="N,N,N,N", nargs="?", const="100000,1000,200,20", help="figures of a large server: tasks, workers, events a second, seconds")
     parser.add_argument("--types", action="store_true", help="only check the types")
     asked = parser.parse_args()
     place = modules()
@@ -73,14 +76,15 @@ def main():
     if not chromium:
         skip("chromium is not installed")
     import stintd  # after the packages: it needs python3-jsonschema
-    if not has_site(stintd.STINTD):
+    if not asked.ui_dir and not has_site(stintd.STINTD):
         skip("stintd was built without the dashboard")
-    server = stintd.Server()
+    served = ["--ui-dir", os.path.abspath(asked.ui_dir)] if asked.ui_dir else []
+    server = stintd.Server(*served)
     try:
         environment = {**os.environ, "STINT_URL": server.url, "STINT_TOKEN": server.token, "CHROMIUM": chromium,
                        "PAGE_LONG": "1" if asked.long else "", "PAGE_SHOTS": os.path.abspath(asked.screenshots) if asked.screenshots else "",
-                       "PAGE_MODULES": str(place / "node_modules")}
-        done = subprocess.run(["node", str(HERE / "page.mjs")], env=environment, timeout=PATIENCE_S, check=False)
+                       "PAGE_ONLY": asked.only, "PAGE_STINTD": " ".join([stintd.STINTD, *served]), "PAGE_MODULES": str(place / "node_modules"), "PAGE_BENCH": asked.bench or ""}
+        done = subprocess.run(["node", str(HERE / ("bench.mjs" if asked.bench else "page.mjs"))], env=environment, timeout=PATIENCE_S, check=False)
     finally:
         server.end()
     sys.exit(done.returncode)

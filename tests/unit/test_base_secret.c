@@ -44,6 +44,9 @@ static void what_is_no_whole_token_stays(void **state)
 	assert_int_equal(zeros[14], 0);
 	assert_false(secret_may_be_in(SPAN("stint_worker_count")));
 	assert_true(secret_may_be_in(SPAN("stint_admin_2_" SECRET)));
+	assert_true(secret_may_be_in(SPAN("_ a_stint__stint_admin_2_" SECRET)));
+	assert_true(secret_may_be_in(SPAN(SECRET "-------stint_")));
+	assert_false(secret_may_be_in(SPAN("stin_ _____ tint_ " SECRET)));
 }
 
 int main(void)

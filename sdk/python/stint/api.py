@@ -35,7 +35,7 @@ WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminat
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3 | TokenDraft4"
 Errors: TypeAlias = "list[ErrorsItem]"
-Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
+Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
 Stage: TypeAlias = "Literal[\"allocated\", \"in_progress\", \"building\", \"pr_created\", \"reviewing\", \"validated\", \"merged\", \"deploying\", \"verifying\", \"completed\", \"failed\"]"
 Workflow: TypeAlias = "str"
@@ -982,6 +982,13 @@ class ErrorsItem(TypedDict):
     message: str
 
 
+class Leader(TypedDict):
+    name: str
+    url: NotRequired[str]
+    since: int
+    here: bool
+
+
 class Problem(TypedDict):
     type: str
     title: str
@@ -1728,14 +1735,21 @@ class LivezReply(TypedDict):
 
 
 class HealthzReply(TypedDict):
-    status: Literal["ready"]
+    status: Literal["ready", "standby"]
+    leader: NotRequired[Leader]
     damage: NotRequired[int]
 
 
 class ReadyzReply(TypedDict):
-    status: Literal["ready"]
+    status: Literal["ready", "standby"]
+    leader: NotRequired[Leader]
     damage: NotRequired[int]
     places: NotRequired[list[str]]
+
+
+class LeaderReply(TypedDict):
+    status: Literal["leader"]
+    leader: NotRequired[Leader]
 
 
 class ConnectorRegisterReply(TypedDict):
@@ -2155,6 +2169,10 @@ class Api:
     def readyz(self) -> ReadyzReply:
         """Does it serve?: `GET /readyz`."""
         return self.call("GET", "/readyz", repeatable=True)
+
+    def leader(self) -> LeaderReply:
+        """Does this server lead its store? For load balancers: `GET /health/leader`."""
+        return self.call("GET", "/health/leader", repeatable=True)
 
     def metrics(self) -> str:
         """Counters and gauges for Prometheus: `GET /metrics`."""

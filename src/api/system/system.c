@@ -11,9 +11,14 @@ enum {
 	API_VERSION = 1,  /* rises when a client of before would misunderstand an answer */
 };
 
-void system_livez_begin(struct api_call *call)
+void api_reply_live(struct api_call *call)
 {
 	call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ok\"}"));
+}
+
+void system_livez_begin(struct api_call *call)
+{
+	api_reply_live(call);
 }
 
 #define PAGE_POLICY                                                                                     \
@@ -88,6 +93,62 @@ bool system_asset_begin(struct api_call *call)
 }
 
 /* Where it is only operators are told. */
+static void put_leader_facts(struct json_object *object, const struct api_leader *facts)
+{
+	struct json_object leader;
+
+	if (!json_put_key(object, "leader"))
+		return;
+	json_begin(&leader, object->buf);
+	json_member_cstr(&leader, "name", facts->name);
+	if (facts->url[0])
+		json_member_cstr(&leader, "url", facts->url);
+	json_member_int(&leader, "since", facts->since_ms);
+	json_member_bool(&leader, "here", facts->is_here);
+	json_end(&leader);
+}
+
+/* Where several servers may share a store. */
+static void put_leader(struct json_object *object, struct api_call *call)
+{
+	const struct api_services *host = call->host;
+	struct api_leader facts;
+
+	if (host->leader && host->leader(host->context, &facts))
+		put_leader_facts(object, &facts);
+}
+
+void api_reply_standby(struct api_call *call, const struct api_leader *facts)
+{
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "status", "standby");
+	put_leader_facts(&object, facts);
+	call_reply(call, 200, json_end(&object));
+}
+
+static void reply_with_leader(struct api_call *call, const char *status)
+{
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "status", status);
+	put_leader(&object, call);
+	call_reply(call, 200, json_end(&object));
+}
+
+/* For load balancers: 200 from the one server that leads. */
+void system_leader_read(struct api_call *call)
+{
+	const struct api_services *host = call->host;
+
+	if (host->is_draining(host->context))
+		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
+	else
+		reply_with_leader(call, "leader");
+}
+
 static void reply_damaged(struct api_call *call)
 {
 	struct span places[PLACES_MAX];
@@ -97,6 +158,7 @@ static void reply_damaged(struct api_call *call)
 
 	json_begin(&object, call->body);
 	json_member_cstr(&object, "status", "ready");
+	put_leader(&object, call);
 	json_member_int(&object, "damage", store_damages(call->store));
 	if (texts && call->who.scopes & SCOPE_BIT(SCOPE_OPERATE) && json_put_key(&object, "places")) {
 		while (count < PLACES_MAX && store_damage_place(call->store, count, texts[count])) {
@@ -120,7 +182,7 @@ void system_readyz_read(struct api_call *call)
 	else if (store_damages(call->store) > 0)
 		reply_damaged(call);
 	else
-		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
+		reply_with_leader(call, "ready");
 }
 
 int api_put_finding(
@@ -190,7 +252,7 @@ void system_openapi_begin(struct api_call *call)
 		call->reply.body = (struct span){openapi_json, (size_t)(openapi_json_end - openapi_json)};
 }
 
-void system_metrics_read(struct api_call *call)
+void api_reply_metrics(struct api_call *call)
 {
 	const struct api_services *host = call->host;
 
@@ -205,4 +267,9 @@ void system_metrics_read(struct api_call *call)
 		call->reply.content_type = open
 			? SPAN("application/openmetrics-text; version=1.0.0; charset=utf-8")
 			: SPAN("text/plain; version=0.0.4; charset=utf-8");
+}
+
+void system_metrics_read(struct api_call *call)
+{
+	api_reply_metrics(call);
 }

@@ -258,9 +258,7 @@ bool question_id_read(struct span id, uint32_t *ret_number)
 			return false;
 		number = number * 10 + (uint64_t)(id.data[i] - '0');
 	}
-	if (number > UINT32_MAX)
-		return false;
-	*ret_number = (uint32_t)number;
+	*ret_number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX; /* no task has asked that many */
 	return true;
 }
 

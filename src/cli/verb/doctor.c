@@ -188,10 +188,33 @@ static const char *places_text(struct cli *cli, yyjson_val *places)
 	return text[0] ? cli_text(cli, "%s)", text) : "";
 }
 
+/* Of a store that several servers share. */
+static void note_leader(struct examination *exam, yyjson_val *leader)
+{
+	struct cli *cli = exam->cli;
+	const char *name = field_cstr(cli, leader, "name"), *url = field_cstr(cli, leader, "url");
+	struct span since = view_clock(cli, field_int(leader, "since", 0));
+
+	if (yyjson_is_true(field_get(leader, "here")))
+		doctor_note(exam, PASS, "server", "leader", NULL,
+			"this server (%s) has led the store since %.*s", name, SPAN_ARGS(since));
+	else
+		doctor_note(exam, url[0] ? PASS : WARN, "server", "leader",
+			"stintd --set leader.url=http://HOST:PORT   # on each server: where the others reach it",
+			"%s%s%s has led the store since %.*s; this server stands by%s", name,
+			url[0] ? " at " : "", url, SPAN_ARGS(since),
+			url[0] ? "" : ", and does not know where the leader is reached");
+}
+
 static void check_ready(struct examination *exam)
 {
 	cleanup(reply_done) struct reply reply = look(exam, "writable", "/readyz");
+	yyjson_val *leader = field_get(reply.root, "leader");
 
+	if (leader)
+		note_leader(exam, leader);
+	if (span_is(field_text(reply.root, "status"), "standby"))
+		return; /* what else there is to know the leader says */
 	if (reply.status == 200)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server accepts changes");
 	else if (reply.status != 0)

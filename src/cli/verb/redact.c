@@ -311,25 +311,8 @@ static void put_removed(struct redactor *redactor, struct buf *out, yyjson_val *
 	json_put_string(out, REMOVED);
 }
 
-/* Every value is removed: which variables a task has says enough. */
-static void put_env(struct redactor *redactor, struct buf *out, yyjson_val *env)
-{
-	size_t i, limit;
-	yyjson_val *key, *value;
-	bool any = false;
-
-	buf_put_byte(out, '{');
-	yyjson_obj_foreach(env, i, limit, key, value)
-	{
-		json_put_comma(out, &any);
-		put_text(redactor, out, json_text(key));
-		buf_put_byte(out, ':');
-		put_removed(redactor, out, value);
-	}
-	buf_put_byte(out, '}');
-}
-
-static void put_object(struct redactor *redactor, struct buf *out, yyjson_val *object)
+/* Of variables every value is removed: which ones a task has says enough. */
+static void put_object(struct redactor *redactor, struct buf *out, yyjson_val *object, bool are_variables)
 {
 	size_t i, limit;
 	yyjson_val *key, *value;
@@ -341,7 +324,10 @@ static void put_object(struct redactor *redactor, struct buf *out, yyjson_val *o
 		json_put_comma(out, &any);
 		put_text(redactor, out, json_text(key));
 		buf_put_byte(out, ':');
-		redact_value(redactor, out, yyjson_get_str(key), value);
+		if (are_variables)
+			put_removed(redactor, out, value);
+		else
+			redact_value(redactor, out, yyjson_get_str(key), value);
 	}
 	buf_put_byte(out, '}');
 }
@@ -354,7 +340,7 @@ void redact_value(struct redactor *redactor, struct buf *out, const char *key, y
 	bool any = false;
 
 	if (key && strcmp(key, "env") == 0 && yyjson_is_obj(value)) {
-		put_env(redactor, out, value);
+		put_object(redactor, out, value, true);
 		return;
 	}
 	for (i = 0; key && i < sizeof inputs / sizeof *inputs; i++) {
@@ -370,7 +356,7 @@ void redact_value(struct redactor *redactor, struct buf *out, const char *key, y
 	if (yyjson_is_str(value))
 		put_text(redactor, out, json_text(value));
 	else if (yyjson_is_obj(value))
-		put_object(redactor, out, value);
+		put_object(redactor, out, value, false);
 	else if (yyjson_is_arr(value)) {
 		buf_put_byte(out, '[');
 		yyjson_arr_foreach(value, i, limit, item)

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/take.h"
 #include "server/net/connection.h"
@@ -18,7 +19,8 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	STRANGER_BODY_MAX = 4096,     /* bytes that are read before a right credential was shown */
+	LONG_BODY_BYTES = 4096, /* beyond which a body needs a right credential, and counts for its payer */
+	BUSY_RETRY_AFTER_S = 1,
 	ACCEPTS_MAX = 64, /* connections taken in one tick of the loop, then those at hand are served */
 	SEALED_BYTES_MAX = 64 << 10, /* of TLS, that the kernel has not taken */
 	AHEAD_MAX = 64,              /* requests of one connection that are under way before the last one */
@@ -83,6 +85,11 @@ static void unmark_dirty(struct connection *connection)
 		return;
 	connection->is_dirty = false;
 	LIST_REMOVE(connection, dirty);
+}
+
+struct span connection_passed_host(const struct connection *connection)
+{
+	return connection->passed ? span_of(connection->passed->host) : (struct span){0};
 }
 
 const struct source_key *connection_source(const struct connection *connection)
@@ -171,6 +178,7 @@ static void on_closed(uv_handle_t *handle)
 	http_input_free(connection->input);
 	buf_done(&connection->out);
 	outgoing_free(connection->outgoing);
+	free(connection->passed);
 	free(connection);
 }
 
@@ -197,6 +205,7 @@ void connection_close(struct connection *connection)
 	say_goodbye(connection);
 	connection_move(connection, CONNECTION_CLOSED);
 	LIST_REMOVE(connection, all);
+	payer_hold(connection, 0);
 	connection_unseat(connection);
 	assert(server->connections.count > 0);
 	server->connections.count--;
@@ -597,12 +606,16 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	buf_init(&body, 4096);
 	if (complaint->status == 401)
 		api_refuse(&call, REFUSED_UNAUTHORIZED, complaint->reason);
+	else if (complaint->status == 503)
+		api_refuse(&call, REFUSED_BUSY, complaint->reason);
 	else if (complaint->status == 413)
 		api_refuse(&call, REFUSED_TOO_LARGE, complaint->reason);
 	else
 		api_refuse_early(&call, complaint->status, complaint->reason);
 	if (complaint->status == 401)
 		call.reply.authenticate = SPAN("Bearer");
+	if (complaint->status == 503)
+		call.reply.retry_after_s = BUSY_RETRY_AFTER_S;
 	call.reply.close = true;
 	http_put_reply(&connection->out, &call.reply);
 	connection_move(connection, CONNECTION_REFUSED);
@@ -627,7 +640,8 @@ static bool take_request(struct connection *connection)
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
-	connection->in_body = connection->vouched = false;
+	connection->in_body = false;
+	connection->taken_bytes = connection->held_bytes;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
@@ -670,23 +684,56 @@ static void give_input_back(struct connection *connection)
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
 
-/* A stranger sends a long body, and the credential in its head is wrong: nobody would read that body. */
-static bool is_unasked(struct connection *connection)
+/* ---- long bodies: who sends one shows a right credential first, and it counts for the payer ---- */
+
+/* A stranger whose credential is right has its place from here on. */
+static bool is_vouched(struct connection *connection)
 {
-	if (!connection->in_body || !connection->lobby_of || connection->vouched ||
-		http_input_body_bytes(connection->input) <= STRANGER_BODY_MAX)
+	struct http_request head;
+	struct payer_key key;
+	uint32_t scopes;
+
+	if (!connection->lobby_of || connection->held_bytes > connection->taken_bytes)
+		return true;
+	http_input_head(connection->input, &head);
+	if (!admission_payer(connection->server, &connection->source, &head, &key, &scopes))
 		return false;
-	connection->vouched = admission_knows(
-		connection->server, &connection->source, http_input_authorization(connection->input));
-	return !connection->vouched;
+	payer_seat(connection, &key, scopes);
+	return true;
 }
 
-static void refuse_unasked(struct connection *connection)
+/* May the body under way come? */
+static bool takes_body(struct connection *connection)
 {
-	struct http_complaint complaint = {
+	static const struct http_complaint unasked = {
 		401, "The credential is wrong, or there is none: the body was not read."};
+	static const struct http_complaint busy = {503,
+		"This credential, or the whole server, has as many bytes of long requests under way as it may: the body was not read."};
+	uint64_t bytes = http_input_body_bytes(connection->input);
 
-	refuse_input(connection, &complaint);
+	if (bytes <= LONG_BODY_BYTES)
+		return true;
+	bool vouched = is_vouched(connection);
+	if (vouched && payer_hold(connection, connection->taken_bytes + bytes))
+		return true;
+	if (!oldest(connection)) /* else its reply has to wait for theirs, and the body may be taken then */
+		refuse_input(connection, vouched ? &busy : &unasked);
+	return false;
+}
+
+/* Its requests have been answered. */
+static void let_go(struct connection *connection)
+{
+	connection->taken_bytes = 0;
+	payer_hold(connection, connection->in_body ? http_input_body_bytes(connection->input) : 0);
+}
+
+/* Nobody here would read the body. */
+static void refuse_on_standby(struct connection *connection)
+{
+	standby_put_refusal(connection->server, http_input_path(connection->input), &connection->out);
+	connection_move(connection, CONNECTION_REFUSED);
+	mark_dirty(connection);
 }
 
 /* Whatever was complete in the input has been taken out: there is room. */
@@ -696,13 +743,16 @@ static void read_on(struct connection *connection)
 		connection->in_body = true;
 		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
 	}
-	if (is_unasked(connection)) {
-		refuse_unasked(connection);
+	if (connection->in_body && !connection->server->store && !oldest(connection)) {
+		refuse_on_standby(connection);
 		return;
 	}
-	if (connection->paused)
+	bool goes_on = !connection->in_body || takes_body(connection) || discards_input(connection);
+	if (!goes_on)
+		uv_read_stop(&connection->stream);
+	else if (connection->paused)
 		uv_read_start(&connection->stream, on_room, on_read);
-	connection->paused = false;
+	connection->paused = !goes_on;
 }
 
 static bool may_serve(const struct connection *connection)
@@ -769,6 +819,8 @@ static void serve(struct connection *connection)
 {
 	bool more = connection->input != NULL;
 
+	if (connection->taken_bytes > 0 && !oldest(connection))
+		let_go(connection);
 	while (more) {
 		if (may_serve(connection))
 			more = serve_alone(connection);
@@ -940,6 +992,76 @@ void connection_shaken(struct connection *connection, int result)
 	turns_hurry(connection->server);
 }
 
+/* ---- servers that stand by ---- */
+
+/* Between two requests, and with nothing to say. */
+static bool is_at_rest(const struct connection *connection)
+{
+	return connection->state == CONNECTION_OPEN && !oldest(connection) &&
+		!connection_is_amid(connection) && !connection->owes_continue && !connection->outgoing &&
+		connection_unsent(connection) == 0;
+}
+
+/* What a server that does not lead says itself. */
+static bool is_for_us(struct span first)
+{
+	static const char *const paths[] = {"/livez", "/healthz", "/readyz", "/health/leader", "/metrics"};
+	const char *at = memchr(first.data, ' ', first.len), *end = first.data + first.len;
+
+	at = at ? at + 1 : end;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		size_t len = strlen(paths[i]);
+		if ((size_t)(end - at) > len && memcmp(at, paths[i], len) == 0 &&
+			(at[len] == ' ' || at[len] == '?'))
+			return true;
+	}
+	return !memchr(at, ' ',
+		(size_t)(end - at)); /* its first line comes in pieces: it is refused, and comes again */
+}
+
+/* Its client talks to the leader from now on. One that was passed on to us is not passed on again. */
+static bool passes_on(struct connection *connection, struct span first)
+{
+	struct server *server = connection->server;
+
+	if (!server->standby.is_on || !is_at_rest(connection) || is_for_us(first) ||
+		(first.len >= sizeof PASSED_WORD - 1 &&
+			memcmp(first.data, PASSED_WORD, sizeof PASSED_WORD - 1) == 0) ||
+		!pass_on(server, &connection->stream, first))
+		return false;
+	connection_close(connection);
+	return true;
+}
+
+static int64_t term_of(const struct server *server)
+{
+	struct postgres_leader leader;
+
+	return server->backend && postgres_leads(server->backend, &leader) ? leader.term : 0;
+}
+
+/* The first line of a connection that was passed on to us, which comes in one piece: how long it is; 0: there is none. */
+static size_t take_passed(struct connection *connection, struct span first)
+{
+	struct passed passed;
+
+	if (first.data[0] != PASSED_WORD[0] || connection->passed || !is_at_rest(connection))
+		return 0;
+	int len = passed_read(first, term_of(connection->server), &passed);
+	if (len <= 0)
+		return 0;
+	connection->passed = malloc(sizeof *connection->passed);
+	if (!connection->passed) {
+		connection_close(connection);
+		return 0;
+	}
+	*connection->passed = passed;
+	connection_unseat(connection);
+	connection->source = passed.source;
+	lobby_enter(connection);
+	return (size_t)len;
+}
+
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
 	struct connection *connection = of_handle(stream);
@@ -965,7 +1087,16 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 		turns_hurry(connection->server);
 		return;
 	}
-	bool is_tls = bytes->base[0] == TLS_HANDSHAKE_BYTE;
+	struct span heard = {bytes->base, (size_t)got};
+	if (passes_on(connection, heard))
+		return;
+	size_t line = take_passed(connection, heard);
+	if (is_closed(connection))
+		return;
+	if (line > 0)
+		memmove(bytes->base, bytes->base + line, (size_t)got - line);
+	got -= (ssize_t)line;
+	bool is_tls = line == 0 && bytes->base[0] == TLS_HANDSHAKE_BYTE;
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);

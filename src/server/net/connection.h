@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "server/net/passed.h"
 #include "server/net/secure.h"
 #include "server/server.h"
 
@@ -44,8 +45,9 @@ struct connection {
 	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */
 	uint64_t born;                /* the tick of the loop */
 	int64_t opened_ms;
-	struct http_input *input;                  /* NULL while nothing of a request is there */
-	struct exchange *current;                  /* the last exchange: it waits for its turn, or for work */
+	struct passed *passed;    /* a server on standby has passed it on: for whom; NULL: it was not */
+	struct http_input *input; /* NULL while nothing of a request is there */
+	struct exchange *current; /* the last exchange: it waits for its turn, or for work */
 	struct exchange *ahead_first, *ahead_last; /* exchanges before it, which wait for the same turn */
 	uint32_t ahead_count;
 	bool owes_continue;             /* send "100 Continue" after the replies of earlier exchanges */
@@ -55,9 +57,10 @@ struct connection {
 	int64_t since_ms;               /* lease clock: when its current activity began, for timeouts */
 	int64_t heard_ms;               /* lease clock: when the last byte came */
 	size_t heard_bytes;             /* bytes of the request under way */
+	uint64_t held_bytes;            /* of requests under way with long bodies: see payer_hold() */
+	uint64_t taken_bytes;           /* of these, requests that are whole */
 	enum connection_state state;
 	bool in_body;                 /* the head of the request under way is complete */
-	bool vouched;                 /* … and its credential was right when its body grew long */
 	bool paused;                  /* the input is full: nothing is read */
 	LIST_ENTRY(connection) dirty; /* connections with output to flush */
 	bool is_dirty;                /* is in that list */

@@ -22,6 +22,11 @@ enum {
 	METRICS_MAX = 16,
 	TOKEN_MAX = 512,
 	KNOWN_MIN = 16,
+	CLAIM_HELD_MAX = 1 << 20, /* bytes: one body of the largest size */
+	INSTANCE_HELD_MAX = 4 << 20,
+	TOKEN_HELD_MAX = 16 << 20,
+	HELD_MAX = 64 << 20,
+	OPERATORS_HELD_MAX = 16 << 20, /* beyond that */
 	IDLE_LOOKS_MAX = 256, /* at connections of one payer, for the one that is idle for the longest time */
 	BUSY_RETRY_AFTER_S = 1,
 };
@@ -94,19 +99,17 @@ static enum payer_kind kind_of(const struct payer_key *key)
 	return key->fence != 0 ? PAYER_CLAIM : key->holder != 0 ? PAYER_INSTANCE : PAYER_TOKEN;
 }
 
-static uint32_t cap_of(enum payer_kind kind, const struct principal *who)
+static uint32_t cap_of(const struct payer *payer, uint32_t scopes)
 {
-	const uint32_t operates = SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN);
-
-	if (kind != PAYER_TOKEN)
-		return kind == PAYER_CLAIM ? CLAIM_MAX : INSTANCE_MAX;
-	if (who->number == PRINCIPAL_OPEN)
+	if (payer->kind != PAYER_TOKEN)
+		return payer->kind == PAYER_CLAIM ? CLAIM_MAX : INSTANCE_MAX;
+	if (payer->key.principal == PRINCIPAL_OPEN)
 		return 0;
-	if (who->scopes & operates)
+	if (payer->operates)
 		return OPERATOR_MAX;
-	if (who->scopes & (SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_CLAIM)))
+	if (scopes & (SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_CLAIM)))
 		return 0;
-	return who->scopes == SCOPE_BIT(SCOPE_METRICS) ? METRICS_MAX : TOKEN_MAX;
+	return scopes == SCOPE_BIT(SCOPE_METRICS) ? METRICS_MAX : TOKEN_MAX;
 }
 
 static void drop_unused(struct payer *payer)
@@ -115,6 +118,7 @@ static void drop_unused(struct payer *payer)
 		struct payer *parent = payer->parent;
 		assert(payer->own == 0);
 		assert(LIST_EMPTY(&payer->children));
+		assert(payer->held_bytes == 0);
 		LIST_REMOVE(payer, sibling);
 		LIST_REMOVE(payer, same_hash);
 		free(payer);
@@ -159,8 +163,10 @@ static void sit_down(struct connection *connection, struct payer *payer)
 	TAILQ_INSERT_TAIL(&payer->seated, connection, seat);
 	payer->own++;
 	connection->server->payers.known++;
-	for (; payer; payer = payer->parent)
+	for (; payer; payer = payer->parent) {
 		payer->all++;
+		payer->held_bytes += connection->held_bytes;
+	}
 }
 
 /* ---- the lobby -------------------------------------------------------------------------------------------- */
@@ -193,8 +199,10 @@ void connection_unseat(struct connection *connection)
 	connection->payer = NULL;
 	payer->own--;
 	server->payers.known--;
-	for (struct payer *above = payer; above; above = above->parent)
+	for (struct payer *above = payer; above; above = above->parent) {
 		above->all--;
+		above->held_bytes -= connection->held_bytes;
+	}
 	drop_unused(payer);
 }
 
@@ -383,24 +391,86 @@ static void turn_away(struct exchange *exchange, const char *why)
 	exchange->call.reply.retry_after_s = BUSY_RETRY_AFTER_S;
 }
 
+/* NULL: it has a place. Else why there is none; it is in the lobby then. */
+static const char *seat(struct connection *connection, const struct payer_key *key, uint32_t scopes)
+{
+	struct payers *payers = &connection->server->payers;
+
+	connection_unseat(connection); /* from the lobby, or from the payer of another credential */
+	struct payer *payer = make(payers, key);
+	const char *why = "there is no memory for another connection";
+	if (payer) {
+		payer->operates = payer->key.principal != PRINCIPAL_OPEN &&
+			(scopes & (SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+		payer->own_max = cap_of(payer, scopes);
+		sit_down(connection, payer);
+		why = make_room(payers, payer);
+	}
+	if (!why)
+		return NULL;
+	connection_unseat(connection);
+	lobby_enter(connection);
+	return why;
+}
+
 void payer_admit(struct server *server, struct exchange *exchange)
 {
 	struct connection *connection = exchange->connection;
 	struct payer_key key = key_of(exchange);
 
+	assert(connection->server == server);
 	if (exchange->call.who.scopes == 0 || (connection->payer && is_same(&connection->payer->key, &key)))
 		return;
-	connection_unseat(connection); /* from the lobby, or from the payer of another credential */
-	struct payer *payer = make(&server->payers, &key);
-	const char *why = "there is no memory for another connection";
-	if (payer) {
-		payer->own_max = cap_of(payer->kind, &exchange->call.who);
-		sit_down(connection, payer);
-		why = make_room(&server->payers, payer);
+	const char *why = seat(connection, &key, exchange->call.who.scopes);
+	if (why)
+		turn_away(exchange, why);
+}
+
+void payer_seat(struct connection *connection, const struct payer_key *key, uint32_t scopes)
+{
+	assert(connection->lobby_of);
+	(void)seat(connection, key, scopes);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------- */
+
+/* A token may be a whole fleet: its share binds while half of all is taken. */
+static uint64_t held_max_of(const struct payers *payers, const struct payer *payer)
+{
+	switch (payer->kind) {
+	case PAYER_CLAIM:
+		return CLAIM_HELD_MAX;
+	case PAYER_INSTANCE:
+		return INSTANCE_HELD_MAX;
+	case PAYER_TOKEN:
+		break;
 	}
-	if (!why)
-		return;
-	connection_unseat(connection);
-	lobby_enter(connection);
-	turn_away(exchange, why);
+	return payers->held_bytes > HELD_MAX / 2 ? TOKEN_HELD_MAX : HELD_MAX;
+}
+
+static bool may_hold(const struct connection *connection, uint64_t more)
+{
+	const struct payers *payers = &connection->server->payers;
+
+	bool operates = connection->payer && connection->payer->operates;
+	if (payers->held_bytes + more > HELD_MAX + (operates ? OPERATORS_HELD_MAX : 0))
+		return false;
+	for (const struct payer *payer = connection->payer; payer; payer = payer->parent) {
+		if (payer->held_bytes + more > held_max_of(payers, payer))
+			return false;
+	}
+	return true;
+}
+
+bool payer_hold(struct connection *connection, uint64_t bytes)
+{
+	uint64_t before = connection->held_bytes;
+
+	if (bytes > before && !may_hold(connection, bytes - before))
+		return false;
+	connection->held_bytes = bytes;
+	connection->server->payers.held_bytes += bytes - before;
+	for (struct payer *payer = connection->payer; payer; payer = payer->parent)
+		payer->held_bytes += bytes - before;
+	return true;
 }

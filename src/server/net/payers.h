@@ -50,6 +50,8 @@ struct payer {
 	uint32_t own;         /* number of these */
 	uint32_t own_max;     /* 0: no cap */
 	uint32_t all;         /* its own and those of the payers beneath it */
+	uint64_t held_bytes;  /* of requests that these connections have under way */
+	bool operates;        /* may have what is kept free for operators */
 };
 
 struct payers {
@@ -60,6 +62,7 @@ struct payers {
 	uint32_t lobby;     /* connections that have none */
 	uint32_t lobby_max;
 	uint32_t lobby_reserve; /* of these, places that silent strangers do not keep */
+	uint64_t held_bytes;    /* of requests that all connections have under way: see payer_hold() */
 };
 
 /* The places, out of `files` descriptors. */
@@ -73,6 +76,13 @@ void lobby_trim(struct server *server);
 /* The connection counts for the credential that the exchange has shown, whose call has begun. If there is no place for it, it
  * stays a stranger and is closed behind this exchange, which is refused unless it must not wait. */
 void payer_admit(struct server *server, struct exchange *exchange);
+
+/* The same, before the body of the request under way is there. Without a place the connection stays a stranger. */
+void payer_seat(struct connection *connection, const struct payer_key *key, uint32_t scopes);
+
+/* The connection holds so many bytes of requests with long bodies: they count for its payer and for those above it. Fewer than
+ * before is always right. False: they have as many as they may, and nothing has changed. */
+bool payer_hold(struct connection *connection, uint64_t bytes);
 
 /* Is it an operator's, a heartbeat, or a report, which ends something? */
 bool payer_has_reserve(const struct exchange *exchange);

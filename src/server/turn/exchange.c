@@ -223,6 +223,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	struct api_call *call = &exchange->call;
 
 	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
+	if (!server->store) {
+		standby_answer(server, exchange);
+		return;
+	}
 	if (admission_pass(server, exchange)) {
 		api_begin(call);
 		payer_admit(server, exchange);

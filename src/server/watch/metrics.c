@@ -333,12 +333,36 @@ static void put_replies(struct text *text, const struct metrics *metrics)
 	}
 }
 
+static void put_lead(struct text *text, const struct server *server)
+{
+	put_one(text, "stint_leads", "gauge", "1 if this server leads its store, 0 while it stands by.",
+		server->store != NULL);
+	put_one(text, "stint_passed_connections", "gauge",
+		"Open connections that are passed on to the leader.", server->standby.passing.count);
+}
+
+/* A server that stands by knows nothing of the store. */
+static int put_standby(struct text *text, const struct server *server)
+{
+	put_head(text, "stint_build_info", "gauge", "Always 1; the version is in the label.");
+	put_labelled(text, "stint_build_info", "version", STINT_VERSION, 1);
+	put_lead(text, server);
+	put_replies(text, &server->metrics);
+	put_one(text, "stint_connections", "gauge", "Open connections.", server->connections.count);
+	put_process(text, server);
+	if (text->open)
+		PUT(text, "# EOF\n");
+	return buf_fault(text->out);
+}
+
 int metrics_put(const struct server *server, bool open, struct buf *out)
 {
 	const struct metrics *metrics = &server->metrics;
 	struct moment now = clock_now();
 	struct text text = {.out = out, .open = open, .now_ms = now.wall_ms};
 
+	if (!server->store)
+		return put_standby(&text, server);
 	put_head(&text, "stint_build_info", "gauge", "Always 1; the version is in the label.");
 	put_labelled(&text, "stint_build_info", "version", STINT_VERSION, 1);
 	put_queues(&text, server->store);
@@ -371,6 +395,8 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 		"Places for connections that have shown a right credential.", server->payers.known_max);
 	put_one(&text, "stint_connections_strangers", "gauge", "Open connections that have shown none.",
 		server->payers.lobby);
+	put_one(&text, "stint_requests_held_bytes", "gauge", "Bytes of long requests on their way.",
+		server->payers.held_bytes);
 	put_one(&text, "stint_connections_ended_total", "counter",
 		"Connections of the largest client that were ended for others, because all places were taken.",
 		metrics->connections_ended);
@@ -385,6 +411,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
 		server->readers.fresh.count + server->readers.reading.count + server->readers.queued.count);
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.open.count);
+	put_lead(&text, server);
 	put_store(&text, server);
 	put_tls(&text, server);
 	put_process(&text, server);

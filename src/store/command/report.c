@@ -36,6 +36,16 @@ enum {
 	NOTE_BYTES_OF_ONE = 4 << 10, /* a longer note counts as more progress */
 };
 
+static int read_event(struct turn *turn, int64_t seq, struct record *ret_record)
+{
+	struct span data;
+	int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
+
+	if (r == 0 && record_decode(seq, data, ret_record) < 0)
+		r = store_damaged(turn->store, "event", seq);
+	return r;
+}
+
 /* Was this fence given to the principal? The task has had another claim since, so that only the events know. */
 static int find_claim(
 	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
@@ -47,10 +57,7 @@ static int find_claim(
 	*ret_mine = false;
 	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
 		struct record record;
-		struct span data;
-		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
-		if (r == 0 && record_decode(seq, data, &record) < 0)
-			r = store_damaged(turn->store, "event", seq);
+		int r = read_event(turn, seq, &record);
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
 		found = found ||
@@ -75,10 +82,7 @@ static int was_held_by(
 	*ret_mine = true;
 	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
 		struct record record;
-		struct span data;
-		int r = store_rows(turn->store, get_event, seq, &turn->arena, &data);
-		if (r == 0 && record_decode(seq, data, &record) < 0)
-			r = store_damaged(turn->store, "event", seq);
+		int r = read_event(turn, seq, &record);
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
 		if (record_ends_claim(&record) || record.kind == EVENT_TASK_CLAIMED) {

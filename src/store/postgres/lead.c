@@ -17,7 +17,8 @@
 #include "store/postgres/postgres_backend.h"
 
 enum {
-	LOOK_MS = 50,        /* between two looks at a lead that is taken; it grows … */
+	LOOK_MS =
+		50, /* between two looks at a lead that is taken, or for a database that is away; it grows … */
 	LOOK_MS_MAX = 250,   /* … up to this */
 	GONE_LOOKS = 2,      /* so often its session must be missing */
 	TELL_AFTER_MS = 500, /* that another one leads: until then it may be one that was just killed */
@@ -144,15 +145,17 @@ struct lead {
 	int64_t term, head;
 	bool is_held, has_session;
 	int schema, schema_min;
-	char holder[256];
+	char holder[LEADER_NAME_BYTES], url[LEADER_URL_BYTES];
+	int64_t since_ms;
 };
 
 static int lead_read(struct postgres *store, struct lead *ret_lead)
 {
 	PGresult *result = link_run(store,
 		"SELECT l.term, (SELECT max(turn) FROM turn), l.schema, l.schema_min, coalesce(l.holder, ''), "
-		"EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = l.pid AND a.backend_start = l.started) FROM lead AS l",
-		0, NULL);
+		"EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = l.pid AND a.backend_start = l.started), "
+		"coalesce(to_jsonb(l) ->> 'url', ''), coalesce((extract(epoch FROM l.since) * 1000)::int8, 0) FROM lead AS l",
+		0, NULL); /* a lead of the first schema has no column url */
 	int r = 0;
 
 	if (pq.PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -164,8 +167,10 @@ static int lead_read(struct postgres *store, struct lead *ret_lead)
 			.head = number_at(result, 1),
 			.schema = (int)number_at(result, 2),
 			.schema_min = (int)number_at(result, 3),
-			.has_session = pq.PQgetvalue(result, 0, 5)[0] == 't'};
+			.has_session = pq.PQgetvalue(result, 0, 5)[0] == 't',
+			.since_ms = number_at(result, 7)};
 		snprintf(ret_lead->holder, sizeof ret_lead->holder, "%s", pq.PQgetvalue(result, 0, 4));
+		snprintf(ret_lead->url, sizeof ret_lead->url, "%s", pq.PQgetvalue(result, 0, 6));
 		ret_lead->is_held = ret_lead->holder[0] != 0;
 	}
 	pq.PQclear(result);
@@ -210,13 +215,22 @@ static int change_term(struct postgres *store, int64_t term)
 	return r;
 }
 
-static int note_schema(struct postgres *store)
+/* What the tables are now, and where we are reached. A newer schema that this release may write to stays what it is. */
+static int note_leader(struct postgres *store)
 {
-	char sql[80];
+	char ours[16];
 
-	snprintf(sql, sizeof sql, "UPDATE lead SET schema = %d WHERE schema < %d", PG_MIGRATION_COUNT,
-		PG_MIGRATION_COUNT);
-	return link_do(store, sql);
+	snprintf(ours, sizeof ours, "%d", PG_MIGRATION_COUNT);
+	const char *values[] = {ours, store->leader_url};
+	PGresult *result = link_run(store,
+		"UPDATE lead SET schema = greatest(schema, $1::int4), url = nullif($2, '') "
+		"RETURNING (extract(epoch FROM since) * 1000)::int8",
+		2, values);
+	int r = pq.PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : pg_fault(store, result);
+	if (r == 0)
+		store->since_ms = number_at(result, 0);
+	pq.PQclear(result);
+	return r;
 }
 
 /* One transaction: the term, and the schema of this release. */
@@ -227,7 +241,7 @@ static int try_term(struct postgres *store, int64_t term)
 	if (r == 0)
 		r = change_term(store, term);
 	if (r == 1) {
-		int fault = note_schema(store);
+		int fault = note_leader(store);
 		store->has_notice = false;
 		if (fault == 0)
 			fault = link_do(store, "COMMIT");
@@ -357,37 +371,99 @@ static int refuse_newer(struct postgres *store, const struct lead *lead)
 		store->shown, store->schema, lead->schema, PG_MIGRATION_COUNT);
 }
 
+/* Standing by: what was seen, and for how long. */
+struct lead_wait {
+	struct postgres *store;
+	const struct postgres_options *options;
+	struct lead_watch watch;
+	int64_t began_ms, wait_ms;
+	bool has_looked; /* PostgreSQL has let us in before: what keeps us out now may pass */
+};
+
+/* Between two looks. `fault`: of the last one, which found PostgreSQL away. */
+static int rest(struct lead_wait *standing, int fault)
+{
+	struct postgres *store = standing->store;
+	const struct postgres_options *options = standing->options;
+	const struct lead *seen = &standing->watch.seen;
+	struct postgres_leader leader = {.since_ms = seen->since_ms,
+		.turn = seen->head,
+		.term = seen->term,
+		.away = fault < 0 ? store->complaint : NULL};
+	int r = 0;
+
+	snprintf(leader.name, sizeof leader.name, "%s", seen->holder);
+	snprintf(leader.url, sizeof leader.url, "%s", seen->url);
+	if (options->stand_by && (fault < 0 || pg_now_ms() - standing->began_ms >= TELL_AFTER_MS))
+		r = options->stand_by(options->context, &leader);
+	if (r != 0)
+		return fault < 0 ? r /* the complaint says why it is away */
+				 : pg_complain(store, r, "%s is led by another stintd (%s)", store->shown,
+					   seen->holder);
+	pause_ms(standing->wait_ms);
+	if (standing->wait_ms < LOOK_MS_MAX)
+		standing->wait_ms += LOOK_MS;
+	return 0;
+}
+
+/* Is PostgreSQL only away? What keeps a program out that was let in before may pass, too. */
+static bool may_pass(const struct lead_wait *standing, int fault)
+{
+	return standing->options->stand_by &&
+		(fault == -ENOTCONN || fault == -EROFS || (fault == -EACCES && standing->has_looked));
+}
+
+/* 1: we lead; 0: another one does; or a fault. */
+static int look(struct lead_wait *standing)
+{
+	struct postgres *store = standing->store;
+	struct lead now;
+	int r = 0;
+
+	if (!store->link) {
+		r = link_open(store);
+		if (r == 0)
+			r = lead_prepare(store);
+	}
+	if (r == 0)
+		r = lead_read(store, &now);
+	if (r < 0)
+		return r;
+	standing->has_looked = true;
+	if (now.schema_min > PG_MIGRATION_COUNT)
+		return refuse_newer(store, &now);
+	if (!may_take(store, &standing->watch, &now))
+		return 0;
+	store->terms[0] = now.term;
+	store->term_count = 1;
+	r = take_over(store);
+	if (r == 1) {
+		int fault = read_head(store, &store->head, &store->head_term);
+		if (fault == 0)
+			fault = ready(store);
+		r = fault < 0 ? fault : 1;
+	}
+	return r;
+}
+
 int lead_take(struct postgres *store, const struct postgres_options *options)
 {
-	int64_t began_ms = pg_now_ms();
-	struct lead_watch watch = {.moved_ms = began_ms, .seen = {.term = -1}};
+	struct lead_wait standing = {
+		.store = store, .options = options, .began_ms = pg_now_ms(), .wait_ms = LOOK_MS};
+	int r = 0;
 
-	for (int64_t wait_ms = LOOK_MS;; wait_ms = wait_ms < LOOK_MS_MAX ? wait_ms + LOOK_MS : LOOK_MS_MAX) {
-		struct lead now;
-		int r = lead_read(store, &now);
-		if (r < 0)
+	standing.watch = (struct lead_watch){.moved_ms = standing.began_ms, .seen = {.term = -1}};
+	while (r == 0) {
+		r = look(&standing);
+		if (r == 1)
+			return 0;
+		if (r < 0 && !may_pass(&standing, r))
 			return r;
-		if (now.schema_min > PG_MIGRATION_COUNT)
-			return refuse_newer(store, &now);
-		if (may_take(store, &watch, &now)) {
-			store->terms[0] = now.term;
-			store->term_count = 1;
-			r = take_over(store);
-			if (r < 0)
-				return r;
-			if (r == 1)
-				break;
-			continue;
-		}
-		bool is_long = pg_now_ms() - began_ms >= TELL_AFTER_MS;
-		r = options->stand_by && is_long ? options->stand_by(options->context, now.holder) : 0;
-		if (r != 0)
-			return pg_complain(
-				store, r, "%s is led by another stintd (%s)", store->shown, now.holder);
-		pause_ms(wait_ms);
+		if (r < 0)
+			link_close(store);
+		r = rest(&standing, r);
 	}
-	int r = read_head(store, &store->head, &store->head_term);
-	return r < 0 ? r : ready(store);
+	return r;
 }
 
 /* ---- from ourselves --------------------------------------------------------------------------------------------- */
@@ -437,9 +513,10 @@ int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)
 
 	*ret_happened = false;
 	for (;;) {
-		/* a server that recovers or takes no writes may be on its way to be the primary */
+		/* a server that recovers or takes no writes may be on its way to be the primary, and one that does not know us may
+		 * be told of us */
 		r = take_again(store, term, was_sent, ret_happened);
-		if (r != -ENOTCONN && r != -EROFS)
+		if (r != -ENOTCONN && r != -EROFS && r != -EACCES)
 			break;
 		link_close(store);
 		store->is_away = pg_now_ms() >= by_ms;

@@ -63,27 +63,32 @@ void link_close(struct postgres *store)
 
 /* ---- connecting ------------------------------------------------------------------------------------------------ */
 
-/* What helps, for the commonest reasons. */
-static const char *advice(const char *words)
-{
-	static const char *const known[][2] = {
-		{"password",
-			"check the user and the password of the URL, or give it a password in ~/.pgpass"},
-		{"pg_hba.conf", "allow this user and address in pg_hba.conf"},
-		{"role", "create the role (createuser), or name another user in the URL"},
-		{"database", "create the database (createdb), or name another one in the URL"},
-		{"refused", "is PostgreSQL running there, and does it listen on that address?"},
-		{"No such file", "is PostgreSQL running there, and is that the directory of its socket?"},
-		{"translate host", "is the host's name right?"},
-		{"starting up", "PostgreSQL is starting: try again in a moment"},
-		{"invalid", "the URL is postgres://USER@HOST:PORT/DATABASE"},
-	};
+/* Why a connection fails, by the words of the library: what helps, and whether waiting helps, too. */
+static const struct link_reason {
+	const char *words, *advice;
+	int fault; /* -EACCES: a person has to change something first */
+} reasons[] = {
+	{"starting up", "PostgreSQL is starting", -ENOTCONN},
+	{"shutting down", "PostgreSQL is stopping", -ENOTCONN},
+	{"password", "check the user and the password of the URL, or give it a password in ~/.pgpass",
+		-EACCES},
+	{"pg_hba.conf", "allow this user and address in pg_hba.conf", -EACCES},
+	{"role", "create the role (createuser), or name another user in the URL", -EACCES},
+	{"database", "create the database (createdb), or name another one in the URL", -EACCES},
+	{"refused", "is PostgreSQL running there, and does it listen on that address?", -ENOTCONN},
+	{"No such file", "is PostgreSQL running there, and is that the directory of its socket?", -ENOTCONN},
+	{"translate host", "is the host's name right?", -ENOTCONN},
+	{"invalid", "the URL is postgres://USER@HOST:PORT/DATABASE", -EACCES},
+	{"", "is PostgreSQL reachable from here?", -ENOTCONN},
+};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		if (strstr(words, known[i][0]))
-			return known[i][1];
-	}
-	return "is PostgreSQL reachable from here?";
+static const struct link_reason *reason_of(const char *words)
+{
+	const struct link_reason *reason = reasons;
+
+	while (!strstr(words, reason->words))
+		reason++;
+	return reason;
 }
 
 static void add_default(char *text, const char *name, const char *value)
@@ -116,9 +121,9 @@ static int connect_link(struct postgres *store)
 	if (pq.PQstatus(store->link) == CONNECTION_OK)
 		return 0;
 	pg_last_words(store, words, sizeof words);
-	pg_complain(store, -ENOTCONN, "cannot connect to %s: %s; %s", store->shown, words, advice(words));
 	link_close(store);
-	return -ENOTCONN;
+	return pg_complain(store, reason_of(words)->fault, "cannot connect to %s: %s; %s", store->shown,
+		words, reason_of(words)->advice);
 }
 
 /* ---- looking it over ---------------------------------------------------------------------------------------------- */

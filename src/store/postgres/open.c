@@ -120,16 +120,14 @@ static int open_store(struct postgres *store, const struct postgres_options *opt
 	store->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
 	store->look_away_ms = options->look_away_ms ? options->look_away_ms : LOOK_AWAY_MS;
 	snprintf(store->holder, sizeof store->holder, "%s", options->holder ? options->holder : "stintd");
+	snprintf(store->leader_url, sizeof store->leader_url, "%s",
+		options->leader_url ? options->leader_url : "");
 	if (getrandom(&store->key, sizeof store->key, 0) != sizeof store->key)
 		return -EIO;
 	int r = read_url(store, options->url);
 	if (r == 0 && libpq_load() < 0)
 		r = pg_complain(store, -ENOTSUP,
 			"this machine lacks the library libpq (14 or newer), which speaks to PostgreSQL; install libpq5");
-	if (r == 0)
-		r = link_open(store);
-	if (r == 0)
-		r = lead_prepare(store);
 	if (r == 0)
 		r = lead_take(store, options);
 	return r;
@@ -174,6 +172,18 @@ int postgres_open(const struct postgres_options *options, struct backend **ret_b
 	store->backend.schema = PG_MIGRATION_COUNT;
 	*ret_backend = &store->backend;
 	return 0;
+}
+
+bool postgres_leads(const struct backend *backend, struct postgres_leader *ret_leader)
+{
+	if (backend->ops != &postgres_ops)
+		return false;
+	const struct postgres *store = (const struct postgres *)backend;
+	*ret_leader = (struct postgres_leader){
+		.since_ms = store->since_ms, .turn = store->head, .term = store->terms[0]};
+	snprintf(ret_leader->name, sizeof ret_leader->name, "%s", store->holder);
+	snprintf(ret_leader->url, sizeof ret_leader->url, "%s", store->leader_url);
+	return true;
 }
 
 /* The lead is given back, so that another server need not wait. */

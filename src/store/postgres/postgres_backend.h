@@ -113,7 +113,8 @@ struct postgres {
 	PGconn *link;
 	char *url, *shown; /* with its password, and without */
 	char schema[PG_NAME_MAX];
-	char holder[256];
+	char holder[LEADER_NAME_BYTES], leader_url[LEADER_URL_BYTES];
+	int64_t since_ms; /* wall: when the lead was taken */
 	uint32_t patience_ms, look_away_ms;
 	int64_t terms
 		[PG_TERMS_MAX]; /* the first one is ours; the others may be, if a take-over was done and its reply lost */

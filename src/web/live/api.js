@@ -42,7 +42,16 @@ export function headers(more) {
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
-export async function ask(method, path, body, signal) {
+export const ask = async (method, path, body, signal) => (await exchange(method, path, body, signal)).value;
+
+/** A list, and the path of the rest of it, if it was cut. @param {string} path @returns {Promise<{ value: any, next: string | null }>} */
+export async function read(path) {
+  const { value, link } = await exchange("GET", path);
+  return { value, next: /<([^>]*)>; rel="next"/.exec(link)?.[1] ?? null };
+}
+
+/** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<{ value: any, link: string }>} */
+async function exchange(method, path, body, signal) {
   const reply = await fetch("." + path, {
     method, signal, credentials: "same-origin", cache: "no-store",
     headers: headers(body === undefined ? {} : { "Content-Type": "application/json" }),
@@ -56,7 +65,7 @@ export async function ask(method, path, body, signal) {
   } catch { /* not ours */ }
   if (reply.status === 401) onUnauthorized();
   if (!reply.ok) throw new Refused(reply.status, value);
-  return value;
+  return { value, link: reply.headers.get("Link") ?? "" };
 }
 
 /** @param {string} path @param {AbortSignal} [signal] */

@@ -13,7 +13,7 @@ export const events = signal(/** @type {any[]} */ ([]));     // newest first
 export const version = signal(/** @type {any} */ (null));
 export const toasts = signal(/** @type {any[]} */ ([]));
 export const command = signal("");             // what the hovered control would type
-export const overlay = signal(/** @type {"" | "palette" | "keys" | "add"} */ (""));
+export const overlay = signal(/** @type {"" | "palette" | "keys" | "add" | "addTask"} */ (""));
 export const theme = signal("");                // which of the two is chosen; a plot is drawn again when it changes
 export const stale = computed(() => stream.value.state !== "live" && now.value - stream.value.since > 5000);
 
@@ -85,7 +85,15 @@ export async function refresh(one) {
 }
 
 /** Everything that somebody looks at, again. */
-export const refreshAll = () => { for (const one of resources.values()) if (one.users) refresh(one); };
+export const refreshAll = () => {
+  for (const one of resources.values()) if (one.users) refresh(one);
+  for (const listen of listeners) listen({ type: "task.", task: undefined });
+};
+
+/** @type {Set<(event: any) => void>} */
+const listeners = new Set();
+/** Each event, as it comes. @param {(event: any) => void} listen */
+export const whenEvent = listen => { listeners.add(listen); return () => { listeners.delete(listen); }; };
 
 let due = 0;
 /** @param {string} type @param {string} [task] */
@@ -171,6 +179,7 @@ export async function begin() {
     event: event => {
       seq = event.seq;
       events.value = [event, ...events.value].slice(0, EVENTS_MAX);
+      for (const listen of listeners) listen(event);
       soil(event.type, event.task);
     },
     gone: () => { seq = 0; refreshAll(); toast("Old events are gone; the page was read again."); },

@@ -62,7 +62,7 @@ export function Overview() {
   if (!queues) return html`<h1 class="lede">stint</h1>`;
   const sum = (/** @type {string[]} */ states) => queues.reduce((/** @type {number} */ n, /** @type {any} */ q) => n + states.reduce((m, s) => m + (q.tasks?.[s] ?? 0), 0), 0);
   const running = sum(["running", "claimed"]), waiting = sum(["ready", "waiting", "scheduled", "pending"]), need = inbox.length + blocked.length;
-  const today = failed.filter((/** @type {any} */ t) => t.updatedAt > now.value - DAY_MS);
+  const ended = day ?? { failed: failed.filter((/** @type {any} */ t) => t.updatedAt > now.value - DAY_MS).length };
   const alive = (workers.value ?? []).filter((/** @type {any} */ w) => w.state !== "inactive");
   const places = alive.reduce((/** @type {number} */ n, /** @type {any} */ w) => n + (w.maxConcurrent ?? 1), 0);
   const reasons = new Map();
@@ -86,7 +86,7 @@ export function Overview() {
       <a href=${href("tasks", "", { state: "running,claimed" })}><span class="q2">Running</span><b>${thousands(running)}</b><small>of ${count(places, "place")}</small></a>
       <a href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="q2">Waiting</span><b>${thousands(waiting)}</b><small>${oldest ? html`oldest ${age(now.value - oldest.createdAt)} · ${clean(oldest.id)}` : "nothing waits"}</small></a>
       <a href=${href("inbox")}><span class="q2">Needs you</span><b class=${need ? "you" : ""}>${thousands(need)}</b><small>${need ? html`oldest ${age(now.value - Math.min(...needRows.map(r => r.at)))}` : "inbox empty"}</small></a>
-      <a href=${href("dead")}><span class="q2">Failed in 24 h</span><b class=${today.length ? "bad" : ""}>${thousands(today.length)}</b><small>${day ? `of ${thousands(day.done + day.failed + day.cancelled)} finished` : ""}</small></a>
+      <a href=${href("dead")}><span class="q2">Failed in 24 h</span><b class=${ended.failed ? "bad" : ""}>${thousands(ended.failed)}</b><small>${day ? `of ${thousands(day.done + day.failed + day.cancelled)} finished` : ""}</small></a>
     </div>
     ${tasks === 0 && failed.length === 0 && events.value.every(e => !e.task) ? html`<${Empty} head="No tasks yet.">Run something: <code>stint run -- echo hello</code><//>` : null}
     <div class="grid">

@@ -9,12 +9,29 @@ import { quote } from "./text.js";
 
 const task = (/** @type {string} */ id, /** @type {string} */ verb, /** @type {any} */ body = {}) => post(`/api/tasks/${encodeURIComponent(id)}/${verb}`, body);
 
+/** A number, or a word for one. @param {string} text */
+const asPriority = text => /^-?\d+$/.test(text) ? Number(text) : text;
+
+/** A filter as the flags of the command. The states that the change is for need no flag. @param {Record<string, string>} filter @param {string[]} states */
+const flags = (filter, states) => Object.entries(filter).filter(([key, value]) => key !== "state" || value !== states.join(","))
+  .map(([key, value]) => ` --${key === "q" ? "search" : key} ${quote(value)}`).join("") || " --all";
+
+/** The same change for all tasks that match a filter: the first word is the filter as JSON, the second the value of move and priority.
+ * @param {string} verb @param {string} label @returns {Action} */
+function bulk(verb, label) {
+  const value = (/** @type {string | undefined} */ text) => verb === "move" ? { value: text } : verb === "priority" ? { value: asPriority(text ?? "") } : {};
+  return { label, role: "operator", done: "begins",
+    cli: (filter, text) => `stint bulk ${verb}${verb === "move" ? " " + quote(text || "QUEUE") : verb === "priority" ? " " + quote(text || "PRIORITY") : ""}${flags(JSON.parse(filter), bulks["bulk" + label].states)}`,
+    run: (filter, text, dry) => post("/api/tasks/bulk", { filter: JSON.parse(filter), action: verb, ...value(text), ...(dry ? { dryRun: true } : {}) }) };
+}
+
 /** @type {Record<string, Action>} */
 export const actions = {
   cancel: { label: "Cancel", role: "operator", cli: id => `stint cancel ${quote(id)}`, run: id => task(id, "cancel"), done: "is being cancelled" },
   retry: { label: "Retry", role: "operator", cli: id => `stint retry ${quote(id)}`, run: id => task(id, "retry"), done: "is opened again", key: "r" },
   park: { label: "Park", role: "operator", cli: id => `stint park ${quote(id)}`, run: id => task(id, "park"), done: "is parked" },
   unpark: { label: "Unpark", role: "operator", cli: id => `stint unpark ${quote(id)}`, run: id => task(id, "unpark"), done: "is unparked" },
+  tell: { label: "Send", role: "operator", cli: (id, text) => `stint tell ${quote(id)} ${quote(text || "…")}`, run: (id, text) => task(id, "tell", { text }), done: "will read it" },
   allow: { label: "Allow once", role: "approver", key: "a", cli: (id, q) => `stint approve ${quote(id)} --question ${q}`,
     run: (id, q) => task(id, "answer", { question: q, allow: "once" }), done: "may do it, once" },
   allowTask: { label: "Allow for this task", role: "approver", key: "A", cli: (id, q) => `stint approve ${quote(id)} --for-task --question ${q}`,
@@ -54,6 +71,16 @@ export const actions = {
     run: name => ask("DELETE", `/api/groups/${encodeURIComponent(name)}`, {}), done: "is removed; its tasks stay" },
   lift: { label: "Lift now", role: "operator", cli: id => `stint hold rm ${quote(id)}`,
     run: id => ask("DELETE", `/api/holds/${encodeURIComponent(id)}`, {}), done: "is no longer held" },
+  addTask: { label: "Add a task", role: "admin",
+    cli: (title, queue, agent, dir, text) => `stint add ${quote(title || "TITLE")}${agent ? " --executor " + quote(agent) : ""}${dir ? " --cwd " + quote(dir) : ""}${queue ? " --queue " + quote(queue) : ""}${text ? " --file -" : ""}`,
+    run: (title, queue, agent, dir, text) => post("/api/tasks", { title, ...(queue ? { queue } : {}), ...(agent ? { executor: agent } : {}), ...(dir ? { workingDir: dir } : {}), ...(text ? { instructions: text } : {}) }), done: "is queued" },
+  moveTask: { label: "Move", role: "operator", cli: (id, queue) => `stint edit ${quote(id)} --queue ${quote(queue || "QUEUE")}`,
+    run: (id, queue) => ask("PATCH", `/api/tasks/${encodeURIComponent(id)}`, { queue }), done: "is in another queue" },
+  setPriority: { label: "Priority", role: "operator", cli: (id, priority) => `stint edit ${quote(id)} --priority ${quote(priority || "PRIORITY")}`,
+    run: (id, priority) => ask("PATCH", `/api/tasks/${encodeURIComponent(id)}`, { priority: asPriority(priority) }), done: "has another priority" },
+  bulkRetry: bulk("retry", "Retry"), bulkCancel: bulk("cancel", "Cancel"), bulkPark: bulk("park", "Park"), bulkUnpark: bulk("unpark", "Unpark"),
+  bulkMove: bulk("move", "Move"), bulkPriority: bulk("priority", "Priority"), bulkPurge: bulk("purge", "Purge"),
+  stopBulk: { label: "Stop", role: "operator", cli: id => `stint bulk stop ${quote(id)}`, run: id => ask("DELETE", `/api/bulk/${encodeURIComponent(id)}`, {}), done: "is stopped" },
   disarm: { label: "Disarm", role: "operator", cli: () => "stint disarm", run: () => post("/api/execution", { armed: false }), done: "Nothing is handed out any more" },
   arm: { label: "Arm", role: "operator", cli: () => "stint arm", run: () => post("/api/execution", { armed: true }), done: "Work is handed out again" },
   stopSession: { label: "Stop", role: "operator", cli: id => `stint session stop ${quote(id)}`,
@@ -96,3 +123,14 @@ export function actionsOf(task) {
   if (open) names.push("cancel");
   return names;
 }
+
+/** What a bulk action may change, and the words for it. The same lists as `stint bulk`. */
+export const bulks = /** @type {Record<string, { states: string[], done: string, one: string, value?: string, hint?: string }>} */ ({
+  bulkRetry: { states: ["failed", "blocked"], done: "opened again", one: "retry" },
+  bulkCancel: { states: ["pending", "scheduled", "waiting", "ready", "claimed", "running", "asking", "review", "blocked"], done: "cancelled", one: "cancel" },
+  bulkPark: { states: ["scheduled", "waiting", "ready"], done: "parked", one: "park" },
+  bulkUnpark: { states: ["pending"], done: "unparked", one: "unpark" },
+  bulkMove: { states: ["pending", "scheduled", "waiting", "ready", "claimed", "running", "asking", "review", "blocked"], done: "moved", one: "moveTask", value: "Queue", hint: "ci" },
+  bulkPriority: { states: ["pending", "scheduled", "waiting", "ready", "claimed", "running", "asking", "review", "blocked"], done: "given another priority", one: "setPriority", value: "Priority", hint: "high, or a number" },
+  bulkPurge: { states: ["done", "failed", "cancelled"], done: "purged", one: "" },
+});

@@ -46,8 +46,8 @@ function Rail() {
 
 function Foot() {
   const { page, id, query } = route.value;
-  const own = page === "task" ? `stint show ${quote(id)}` : page === "schedules" && id ? `stint schedule show ${quote(id)}` : query.get("schedule") ? `stint schedule show ${quote(query.get("schedule") ?? "")}` : page === "tasks" && query.toString()
-    ? "stint ls " + [...query].filter(([k]) => k !== "view").map(([k, v]) => k === "q" ? v : `--${k} ${v}`).join(" ") : pages.find(([p]) => p === page)?.[3] ?? "stint ls";
+  const own = page === "task" ? `stint show ${quote(id)}` : page === "schedules" && id ? `stint schedule show ${quote(id)}` : query.get("schedule") ? `stint schedule show ${quote(query.get("schedule") ?? "")}` : page === "dead" ? "stint errors" : (page === "tasks" || page === "board") && query.toString()
+    ? "stint ls " + [...query].filter(([k]) => k !== "view").map(([k, v]) => k === "q" ? `--search ${quote(v)}` : `--${k} ${quote(v)}`).join(" ") : pages.find(([p]) => p === page)?.[3] ?? "stint ls";
   const line = command.value || own;
   const live = stream.value.state === "live";
   return html`<footer class="foot"><code>${clean(line)}</code>
@@ -104,8 +104,8 @@ function Palette() {
 }
 
 const keys = [["/", "search tasks"], ["Ctrl K", "search or jump"], ...pages.map(([, name, key]) => ["g " + key, name]), ["g b", "Board"], ["g d", "Dead letter"],
-  ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["n", "add a schedule"], ["p", "pause, resume a schedule"], ["l", "lift a hold"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
-  ["1–9", "answer"], ["f", "find in the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
+  ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["X", "select up to here"], ["n", "add a task, a schedule"], [".", "show what is new"], ["p", "pause, resume a schedule"], ["l", "lift a hold"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
+  ["1–9", "answer"], ["f", "find in the log"], ["End", "follow the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
 
 const Keys = () => html`<${Overlay} label="Keys" class="help"><h2 class="h2">Keys</h2><div class="cols">${keys.map(([key, what]) =>
   html`<p key=${key}><span>${what}</span><kbd>${key}</kbd></p>`)}</div><//>`;

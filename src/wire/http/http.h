@@ -110,8 +110,8 @@ bool http_input_is_idle(const struct http_input *input);
 /* And of that request, is the head complete and only the body under way? */
 bool http_input_is_in_body(const struct http_input *input);
 
-/* … then: the credential in its head, and how long the body is, as far as that is known. */
-struct span http_input_authorization(const struct http_input *input);
+/* … then: the request as far as it is here, and how long its body is, as far as that is known. */
+void http_input_head(const struct http_input *input, struct http_request *ret_request);
 uint64_t http_input_body_bytes(const struct http_input *input);
 
 /* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
@@ -130,6 +130,7 @@ struct http_reply {
 	struct span policy; /* Content-Security-Policy, for a page; with it the page is cut off from others */
 	struct span cookie; /* Set-Cookie */
 	struct span encoding; /* Content-Encoding */
+	struct span leader;   /* Stint-Leader: the URL of the server that leads */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */

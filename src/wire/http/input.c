@@ -510,10 +510,10 @@ struct span http_input_path(const struct http_input *input)
 	return input->body_at > 0 ? marked(input->data + input->start, input->head.path) : (struct span){0};
 }
 
-struct span http_input_authorization(const struct http_input *input)
+void http_input_head(const struct http_input *input, struct http_request *ret_request)
 {
 	assert(http_input_is_in_body(input));
-	return marked(input->data + input->start, input->head.fields[HTTP_FIELD_AUTHORIZATION]);
+	read_request(input, input->data + input->start, ret_request);
 }
 
 uint64_t http_input_body_bytes(const struct http_input *input)

@@ -126,6 +126,7 @@ static char *write_headers(char *at, const struct http_reply *reply)
 			SPAN("Referrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n"));
 	at = write_text(at, SPAN("Set-Cookie: "), reply->cookie);
 	at = write_text(at, SPAN("Content-Encoding: "), reply->encoding);
+	at = write_text(at, SPAN("Stint-Leader: "), reply->leader);
 	if (reply->retry_after_s > 0)
 		at = write_count(at, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
 	if (reply->event_seq > 0)
@@ -156,12 +157,12 @@ int http_put_reply(struct buf *out, const struct http_reply *reply)
 	bool has_body = !reply->head && !reply->chunked && !has_no_body(reply->status);
 	size_t texts = reply->content_type.len + reply->location.len + reply->etag.len + reply->allow.len +
 		reply->link.len + reply->authenticate.len + reply->policy.len + reply->cookie.len +
-		reply->encoding.len;
+		reply->encoding.len + reply->leader.len;
 
 	if (!is_one_line(reply->content_type) || !is_one_line(reply->location) || !is_one_line(reply->etag) ||
 		!is_one_line(reply->allow) || !is_one_line(reply->link) ||
 		!is_one_line(reply->authenticate) || !is_one_line(reply->policy) ||
-		!is_one_line(reply->cookie) || !is_one_line(reply->encoding))
+		!is_one_line(reply->cookie) || !is_one_line(reply->encoding) || !is_one_line(reply->leader))
 		return -EINVAL;
 	int r = buf_reserve(out, HTTP_HEAD_BYTES_MAX + texts + (has_body ? reply->body.len : 0));
 	if (r < 0)

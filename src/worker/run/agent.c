@@ -929,22 +929,7 @@ static void end_attempt(struct run *run)
 	upload_log(run);
 	run_agent_remember(run);
 	note_time(run);
-	run->end = *end;
-	run->has_end = true;
-	run_move(run, RUN_ENDED);
-	run_heed_lapse(run, end);
-	if (run->stop != STOP_LOST) {
-		run_report(run, judge);
-	} else {
-		run_let_go(run);
-		run_log_end(run, "lost");
-	}
-	if (verdict_is_shortage(end))
-		supervisor_back_off(run->supervisor);
-	if (run->tree)
-		run_end_tree(run);
-	else
-		log_upload_finish(&run->upload, run_log_ended, run);
+	run_end(run, end, judge);
 }
 
 /* Does it say that the work is done? Or is its budget spent? Then the work in hand is judged. */

@@ -234,6 +234,8 @@ bool run_check_rights(struct run *run, yyjson_val *claim);
 /* Into the outbox, at once or as soon as there is memory for it. After the process has ended the report is held until the log
  * is uploaded. */
 void run_report(struct run *run, report_writer writer);
+/* Nothing of its processes is left: that is reported, unless the claim is lost, and then its tree and its log come to an end. */
+void run_end(struct run *run, const struct process_end *end, report_writer writer);
 
 /* The log is uploaded: for log_upload_finish(). */
 void run_log_ended(void *run);

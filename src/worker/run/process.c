@@ -87,23 +87,8 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 
 	uv_timer_stop(&run->clock);
-	run->end = *end;
-	run->has_end = true;
 	run_close_sockets(run);
-	run_move(run, RUN_ENDED);
-	run_heed_lapse(run, end);
-	if (run->stop != STOP_LOST) {
-		run_report(run, judge);
-	} else {
-		run_let_go(run);
-		run_log_end(run, "lost");
-	}
-	if (verdict_is_shortage(end))
-		supervisor_back_off(run->supervisor);
-	if (run->tree)
-		run_end_tree(run);
-	else
-		log_upload_finish(&run->upload, run_log_ended, run);
+	run_end(run, end, judge);
 }
 
 const struct process_events run_process_events = {

@@ -263,6 +263,26 @@ void run_log_end(struct run *run, const char *as)
 			log_int("strays", run->end.strays));
 }
 
+void run_end(struct run *run, const struct process_end *end, report_writer writer)
+{
+	run->end = *end;
+	run->has_end = true;
+	run_move(run, RUN_ENDED);
+	run_heed_lapse(run, end);
+	if (run->stop != STOP_LOST) {
+		run_report(run, writer);
+	} else {
+		run_let_go(run);
+		run_log_end(run, "lost");
+	}
+	if (verdict_is_shortage(end))
+		supervisor_back_off(run->supervisor);
+	if (run->tree)
+		run_end_tree(run);
+	else
+		log_upload_finish(&run->upload, run_log_ended, run);
+}
+
 /* What it left on disk goes when nothing more urgent is to be done. */
 void run_let_go(struct run *run)
 {
