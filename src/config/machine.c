@@ -146,7 +146,8 @@ static int open_beside(const char *file, struct beside *ret_beside)
 	int len = snprintf(ret_beside->next, sizeof ret_beside->next, "%s.next", ret_beside->name);
 	if (len < 0 || (size_t)len >= sizeof ret_beside->next)
 		return -ENAMETOOLONG;
-	snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - file) + (slash == file) : 1, slash ? file : ".");
+	snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - file) + (slash == file) : 1,
+		slash ? file : ".");
 	ret_beside->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return ret_beside->dir_fd < 0 ? -errno : 0;
 }

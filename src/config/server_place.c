@@ -23,7 +23,7 @@ struct place_search {
 	const char *home;
 	struct server_place *place;
 	char *complaint;
-	bool by_home; /* the address is that of the state directory */
+	bool by_home;    /* the address is that of the state directory */
 	bool by_machine; /* … of the server that it was enrolled with */
 };
 
@@ -61,7 +61,8 @@ static int find_in_home(struct place_search *search)
 		int r = config_read_line(path, line, sizeof line);
 		search->by_machine = r == 0;
 		return r == 0 ? set_address(search, line, path)
-			      : complain(search, -EINVAL, "cannot read the address of the server from %s: %s", path, strerror(-r));
+			      : complain(search, -EINVAL, "cannot read the address of the server from %s: %s",
+					path, strerror(-r));
 	}
 	snprintf(line, sizeof line, "unix:%s/stint.sock", search->home);
 	if (!search->flags->looks)
@@ -206,7 +207,8 @@ static int guard_token(struct place_search *search)
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	struct place_search search = {.flags = flags, .home = home, .place = ret_place, .complaint = complaint};
+	struct place_search search = {
+		.flags = flags, .home = home, .place = ret_place, .complaint = complaint};
 	int r = find_address(&search);
 
 	if (r == 0)

@@ -421,8 +421,8 @@ struct command {
 		} assign;
 		struct {
 			struct span name;
-		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
-		struct command_token token;       /* TOKEN_PUT, ENROL, TOKEN_RENEW; of TOKEN_REVOKE the id alone */
+		} group;                    /* GROUP_CLOSE, GROUP_REMOVE */
+		struct command_token token; /* TOKEN_PUT, ENROL, TOKEN_RENEW; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_bulk bulk;         /* BULK_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */

@@ -225,7 +225,8 @@ static struct caller identify_token(
 	if (is_admin)
 		token = NULL;
 	struct caller caller = caller_of(server, token);
-	if (secret == SECRET_OLD) { /* it is not remembered: it ends by itself, or when the new one is shown */
+	if (secret ==
+		SECRET_OLD) { /* it is not remembered: it ends by itself, or when the new one is shown */
 		caller.credential = secret_number(token->more.old_hash);
 		return caller;
 	}

@@ -26,7 +26,7 @@ struct certificate {
 	int64_t looked_ms, warned_ms;  /* lease clock */
 	uv_signal_t hangup;
 	char pin[TOKEN_PIN_BYTES_MAX]; /* of the authority in `tls.ca`, for codes of machines; "": there is none */
-	bool is_published;                           /* the state directory has our copy of `tls.ca` */
+	bool is_published;             /* the state directory has our copy of `tls.ca` */
 	char complaint[CERTIFICATE_COMPLAINT_BYTES]; /* why a newer pair is not used; "" */
 };
 

@@ -14,10 +14,10 @@
 
 enum {
 	SECRET_BYTES = 32,
-	SECRET_LEN = 43,   /* in base64url */
+	SECRET_LEN = 43,        /* in base64url */
 	JOIN_SECRET_BYTES = 18, /* 130 bits, and what the reader of pairs looks at behind them */
-	DERIVED_MAX = 512, /* bytes of the text of a derived one */
-	MARKS_MAX = 3,     /* in its id; 2 in one that names no key */
+	DERIVED_MAX = 512,      /* bytes of the text of a derived one */
+	MARKS_MAX = 3,          /* in its id; 2 in one that names no key */
 };
 
 _Static_assert(SIGNING_KEY_BYTES == crypto_auth_hmacsha256_KEYBYTES, "a key is that long");

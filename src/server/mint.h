@@ -19,7 +19,7 @@ enum {
 	TOKEN_ID_BYTES_MAX = 17,     /* 16 digits and a NUL */
 	MINT_WORKER_BYTES_MAX = 128, /* of a worker's id */
 	TOKEN_PIN_HASH_BYTES = 32,
-	TOKEN_PIN_BYTES_MAX = 27,    /* 26 characters and a NUL */
+	TOKEN_PIN_BYTES_MAX = 27, /* 26 characters and a NUL */
 };
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX]);

@@ -530,7 +530,8 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
-		r = ops->page_small(store->backend, SMALL_TOKEN, first, UINT32_MAX, load_token_more, &opening);
+		r = ops->page_small(
+			store->backend, SMALL_TOKEN, first, UINT32_MAX, load_token_more, &opening);
 	for (uint32_t i = 0; r == 0 && i < store->credentials.count; i++) {
 		if (!token_is_sound(store->credentials.items[i])) /* a join code without its row */
 			r = store_damaged(store, "small", SMALL_TOKEN);

@@ -281,13 +281,16 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 	*ret_token = NULL;
 	for (uint32_t i = 0; i < store->credentials.count && !*ret_token; i++) {
 		const struct token *token = store->credentials.items[i];
-		if (!token->is_settled && token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
+		if (!token->is_settled &&
+			token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
 			*ret_token = token;
 	}
 	if (!*ret_token)
 		return 0;
 	int r = turn_put(turn, delete_token, (*ret_token)->id);
-	return r == 0 && token_has_more(*ret_token) ? turn_put(turn, delete_small, SMALL_TOKEN, (*ret_token)->id) : r;
+	return r == 0 && token_has_more(*ret_token)
+		? turn_put(turn, delete_small, SMALL_TOKEN, (*ret_token)->id)
+		: r;
 }
 
 static int forget_requests(struct turn *turn)

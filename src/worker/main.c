@@ -402,7 +402,8 @@ static int enrol(const struct worker_flags *flags)
 	char home[3000];
 
 	if (!flags->enrol_url || !flags->enrol_code)
-		return worker_complain("enroll wants two words, the address of the server and a code: stint worker invite prints them");
+		return worker_complain(
+			"enroll wants two words, the address of the server and a code: stint worker invite prints them");
 	if (!enrolled_home(flags, home, sizeof home))
 		return EXIT_USAGE;
 	return enrol_run(&(struct enrol_request){
@@ -432,17 +433,18 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help && flags.enrols             ? worker_usage_enroll
+		fputs(flags.help && flags.enrols                  ? worker_usage_enroll
 				: flags.help && flags.asks_agents ? worker_usage_agent
-				: flags.help && flags.trees  ? worker_usage_trees
-				: flags.help && flags.sweeps ? worker_usage_sweep
-				: flags.help && flags.once   ? worker_usage_once
-				: flags.help                 ? worker_usage
-							     : "stint-worker " STINT_VERSION "\n",
+				: flags.help && flags.trees       ? worker_usage_trees
+				: flags.help && flags.sweeps      ? worker_usage_sweep
+				: flags.help && flags.once        ? worker_usage_once
+				: flags.help                      ? worker_usage
+								  : "stint-worker " STINT_VERSION "\n",
 			stdout);
 		return 0;
 	}
-	if (flags.sweeps || flags.trees || flags.asks_agents || flags.enrols || flags.check_config || flags.check_isolation)
+	if (flags.sweeps || flags.trees || flags.asks_agents || flags.enrols || flags.check_config ||
+		flags.check_isolation)
 		hold_signals(false);
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);

@@ -415,8 +415,8 @@ static int mint_join(void *context, struct arena *arena, struct minted *ret_mint
 {
 	(void)context;
 	(void)arena;
-	*ret_minted = (struct minted){
-		.id = SPAN("00ff00ff00ff00ff"), .text = SPAN("stint_join_00ff00ff00ff00ff_abcdefghijklmnopqrstuvwxyz")};
+	*ret_minted = (struct minted){.id = SPAN("00ff00ff00ff00ff"),
+		.text = SPAN("stint_join_00ff00ff00ff00ff_abcdefghijklmnopqrstuvwxyz")};
 	return 0;
 }
 

@@ -7,7 +7,8 @@ enum {
 
 static struct command say(enum command_kind kind, const char *id, char secret)
 {
-	struct command command = {.kind = kind, .actor = SPAN("admin"), .token = {.id = span_of(id), .name = SPAN("ci 7")}};
+	struct command command = {
+		.kind = kind, .actor = SPAN("admin"), .token = {.id = span_of(id), .name = SPAN("ci 7")}};
 
 	memset(command.token.hash, secret, sizeof command.token.hash);
 	return command;
@@ -84,7 +85,8 @@ static void a_code_is_used_once_and_the_same_machine_may_ask_again(void **state)
 static void an_old_code_and_a_revoked_one_are_gone(void **state)
 {
 	struct world *world = *state;
-	struct command revoke = {.kind = COMMAND_TOKEN_REVOKE, .actor = SPAN("admin"), .token = {.id = SPAN("0d")}};
+	struct command revoke = {
+		.kind = COMMAND_TOKEN_REVOKE, .actor = SPAN("admin"), .token = {.id = SPAN("0d")}};
 
 	invite(world, "0c", 'c', 1);
 	invite(world, "0d", 'd', 1);

@@ -19,7 +19,10 @@ static void bits_become_characters_as_in_the_standard(void **state)
 	assert_string_equal(text, "mzxw6ytbo");
 	base32_put((const unsigned char *)"f\0", 2, text);
 	assert_string_equal(text, "my");
-	base32_put((const unsigned char *)"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 26, text);
+	base32_put(
+		(const unsigned char
+				*)"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		26, text);
 	assert_string_equal(text, "77777777777777777777777777");
 }
 

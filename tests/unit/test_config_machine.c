@@ -35,8 +35,9 @@ static void a_code_has_an_id_a_secret_and_maybe_an_authority(void **state)
 static void half_of_a_code_is_none(void **state)
 {
 	static const char whole[] = "stint_join_" ID "_" SECRET "_" PIN;
-	static const char *const others[] = {"stint_join_" ID "_" SECRET "_" PIN "x", "stint_join_" ID "_" SECRET "x",
-		"stint_login_" ID "_" SECRET, "stint_join_0123456789ABCDEF_" SECRET, " stint_join_" ID "_" SECRET,
+	static const char *const others[] = {"stint_join_" ID "_" SECRET "_" PIN "x",
+		"stint_join_" ID "_" SECRET "x", "stint_login_" ID "_" SECRET,
+		"stint_join_0123456789ABCDEF_" SECRET, " stint_join_" ID "_" SECRET,
 		"stint_join_" ID "_" SECRET "_" PIN "\n", "stint_join__" SECRET};
 	struct join_code code;
 	char text[sizeof whole];
@@ -80,7 +81,9 @@ static void a_new_secret_keeps_kind_and_id(void **state)
 	assert_int_equal(machine_mint(SPAN("stint_viewer_ab_x"), other), 0);
 	assert_memory_equal(other, "stint_viewer_ab_", 16);
 	for (size_t i = 0; i < 6; i++)
-		assert_int_equal(machine_mint(span_of((const char *[]){"stint_", "x", "stint_a_b", "stint__a_b", "stint_a__b", "_"}[i]), other),
+		assert_int_equal(machine_mint(span_of((const char *[]){"stint_", "x", "stint_a_b",
+						      "stint__a_b", "stint_a__b", "_"}[i]),
+					 other),
 			-EINVAL);
 }
 

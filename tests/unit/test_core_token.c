@@ -63,18 +63,23 @@ static void those_who_see_everything_have_no_queues(void **state)
 
 enum { NOW = 1000000 };
 
-static const unsigned char first[TOKEN_HASH_BYTES] = {1}, second[TOKEN_HASH_BYTES] = {2}, third[TOKEN_HASH_BYTES] = {3};
+static const unsigned char first[TOKEN_HASH_BYTES] = {1}, second[TOKEN_HASH_BYTES] = {2},
+			   third[TOKEN_HASH_BYTES] = {3};
 
 static struct token machine(void)
 {
-	struct token token = {
-		.id = SPAN("a"), .kind = TOKEN_WORKER, .created_ms = NOW, .expires_ms = NOW + 1000000, .more = {.lives_ms = 1000000}};
+	struct token token = {.id = SPAN("a"),
+		.kind = TOKEN_WORKER,
+		.created_ms = NOW,
+		.expires_ms = NOW + 1000000,
+		.more = {.lives_ms = 1000000}};
 
 	memcpy(token.hash, first, sizeof first);
 	return token;
 }
 
-static struct token renewed(const struct token *token, const unsigned char *shown, const unsigned char *fresh, int64_t now_ms)
+static struct token renewed(
+	const struct token *token, const unsigned char *shown, const unsigned char *fresh, int64_t now_ms)
 {
 	struct token after = {0};
 
@@ -106,8 +111,10 @@ static void the_secret_before_ends_when_the_new_one_was_used(void **state)
 	(void)state;
 	after.is_settled = true;
 	assert_false(token_has_old(&after, NOW + 1));
-	assert_int_equal(token_renew(&after, first, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_WRONG);
-	assert_int_equal(token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_DONE);
+	assert_int_equal(
+		token_renew(&after, first, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_WRONG);
+	assert_int_equal(
+		token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_DONE);
 }
 
 static void a_renewal_may_be_repeated_and_not_taken_back(void **state)
@@ -117,7 +124,8 @@ static void a_renewal_may_be_repeated_and_not_taken_back(void **state)
 	(void)state;
 	assert_int_equal(token_renew(&after, first, second, NOW + 1, &nothing), RENEWAL_REPEATED);
 	assert_int_equal(token_renew(&after, second, second, NOW + 1, &nothing), RENEWAL_REPEATED);
-	assert_int_equal(token_renew(&after, second, first, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_SAME);
+	assert_int_equal(
+		token_renew(&after, second, first, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_SAME);
 	assert_int_equal(token_renew(&token, first, first, NOW, &nothing), RENEWAL_SAME);
 	assert_int_equal(token_renew(&token, second, third, NOW, &nothing), RENEWAL_WRONG);
 }
@@ -127,8 +135,10 @@ static void a_token_is_renewed_once_a_minute_and_not_after_its_end(void **state)
 	struct token token = machine(), after = renewed(&token, first, second, NOW), nothing;
 
 	(void)state;
-	assert_int_equal(token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS - 1, &nothing), RENEWAL_EARLY);
-	assert_int_equal(token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_DONE);
+	assert_int_equal(
+		token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS - 1, &nothing), RENEWAL_EARLY);
+	assert_int_equal(
+		token_renew(&after, second, third, NOW + TOKEN_RENEW_AGAIN_MS, &nothing), RENEWAL_DONE);
 	assert_int_equal(token_renew(&token, first, second, NOW + 1000000, &nothing), RENEWAL_WRONG);
 	token.revoked_ms = NOW;
 	assert_int_equal(token_renew(&token, first, second, NOW, &nothing), RENEWAL_WRONG);
@@ -156,7 +166,10 @@ static void only_a_machine_lives_longer_by_a_renewal(void **state)
 
 static struct token code_for(uint32_t uses)
 {
-	struct token code = {.id = SPAN("c"), .kind = TOKEN_JOIN, .expires_ms = NOW + 1000, .more = {.uses = uses, .lives_ms = 500}};
+	struct token code = {.id = SPAN("c"),
+		.kind = TOKEN_JOIN,
+		.expires_ms = NOW + 1000,
+		.more = {.uses = uses, .lives_ms = 500}};
 
 	memcpy(code.hash, first, sizeof first);
 	return code;
@@ -190,7 +203,8 @@ static void the_same_machine_is_answered_again_for_a_quarter_of_an_hour(void **s
 	there.more.join[0] = 'c';
 	assert_int_equal(token_enrol(&code, first, &there, first, NOW + 5000, &after), ENROLMENT_REPEATED);
 	assert_int_equal(token_enrol(&code, first, &there, second, NOW + 5000, &after), ENROLMENT_GONE);
-	assert_int_equal(token_enrol(&code, first, &there, first, NOW + TOKEN_REPEAT_MS, &after), ENROLMENT_GONE);
+	assert_int_equal(
+		token_enrol(&code, first, &there, first, NOW + TOKEN_REPEAT_MS, &after), ENROLMENT_GONE);
 	there.more.join[0] = 'd'; /* of another code */
 	assert_int_equal(token_enrol(&code, first, &there, first, NOW + 5000, &after), ENROLMENT_GONE);
 }

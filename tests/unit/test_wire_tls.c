@@ -36,8 +36,8 @@ static void issue(struct world *w, const char *host)
 		tls_authority_issue(w->authority, &host, 1, now_ms() + YEAR_MS, &w->cert, &w->key), 0);
 	tls_identity_free(w->identity);
 	w->identity = NULL;
-	assert_int_equal(
-		tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(), &w->identity, w->complaint),
+	assert_int_equal(tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(),
+				 &w->identity, w->complaint),
 		0);
 }
 
@@ -235,14 +235,19 @@ static void a_pair_is_checked_before_it_is_used(void **state)
 	struct tls_identity *other = NULL;
 	struct span cert = buf_span(&w->cert), key = buf_span(&w->key);
 
-	assert_int_equal(
-		tls_identity_new(cert, buf_span(&w->ca_key), (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(tls_identity_new(cert, buf_span(&w->ca_key), (struct span){0}, now_ms(), &other,
+				 w->complaint),
+		-EINVAL);
 	assert_non_null(strstr(w->complaint, "do not belong together"));
-	assert_int_equal(tls_identity_new(cert, cert, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(cert, cert, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
 	assert_non_null(strstr(w->complaint, "the key cannot be read"));
-	assert_int_equal(tls_identity_new(key, key, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(key, key, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
 	assert_non_null(strstr(w->complaint, "the certificate cannot be read"));
-	assert_int_equal(tls_identity_new(cert, key, (struct span){0}, now_ms() + 2 * YEAR_MS, &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(cert, key, (struct span){0}, now_ms() + 2 * YEAR_MS, &other, w->complaint),
+		-EINVAL);
 	assert_non_null(strstr(w->complaint, "the certificate is valid from 2020-01-01"));
 	assert_null(other);
 }
@@ -316,7 +321,8 @@ static void an_authority_is_found_by_its_hash_and_kept(void **state)
 	expect(w->client, w->server, "a code");
 }
 
-static void another_hash_another_name_and_a_foreign_certificate_behind_the_right_authority_are_refused(void **state)
+static void another_hash_another_name_and_a_foreign_certificate_behind_the_right_authority_are_refused(
+	void **state)
 {
 	unsigned char hash[TLS_HASH_BYTES];
 	struct tls_authority *foreign;
@@ -342,8 +348,8 @@ static void another_hash_another_name_and_a_foreign_certificate_behind_the_right
 	assert_int_equal(tls_authority_issue(foreign, &host, 1, now_ms() + YEAR_MS, &w->cert, &w->key), 0);
 	tls_authority_free(foreign);
 	tls_identity_free(w->identity);
-	assert_int_equal(tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(), &w->identity,
-				 w->complaint),
+	assert_int_equal(tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(),
+				 &w->identity, w->complaint),
 		0);
 	assert_int_equal(shake(w, host, SIZE_MAX), -EKEYREJECTED);
 	assert_null(tls_trust_found(w->trust).data);

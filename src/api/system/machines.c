@@ -48,15 +48,15 @@ void machine_put_members(struct json_object *object, const struct token *token, 
 
 /* ---- a machine comes ------------------------------------------------------------------------------------ */
 
-struct enrolment {
+struct enrol_body {
 	struct span code, id, hash, host;
 };
 
 static const struct field enrolment_fields[] = {
-	FIELD_MUST_BE(enrolment, code, "code", FIELD_NAME, .max = CODE_BYTES, .secret = true),
-	FIELD_MUST_BE(enrolment, id, "id", FIELD_NAME, .max = 100),
-	FIELD_MUST_BE(enrolment, hash, "hash", FIELD_NAME, .max = 200),
-	FIELD(enrolment, host, "host", FIELD_ID, .max = HOST_BYTES),
+	FIELD_MUST_BE(enrol_body, code, "code", FIELD_NAME, .max = CODE_BYTES, .secret = true),
+	FIELD_MUST_BE(enrol_body, id, "id", FIELD_NAME, .max = 100),
+	FIELD_MUST_BE(enrol_body, hash, "hash", FIELD_NAME, .max = 200),
+	FIELD(enrol_body, host, "host", FIELD_ID, .max = HOST_BYTES),
 };
 
 static int digit(char c)
@@ -107,7 +107,8 @@ static struct span machine_name(const struct token *code, struct span host)
 }
 
 /* Its event says which machine came, and from where. */
-static void keep_trace(struct api_call *call, struct command *command, const struct token *code, struct span host)
+static void keep_trace(
+	struct api_call *call, struct command *command, const struct token *code, struct span host)
 {
 	cleanup(buf_done) struct buf note = {.max = 4096};
 	cleanup(buf_done) struct buf actor = {.max = 256};
@@ -134,7 +135,7 @@ static void refuse_code(struct api_call *call)
 		"This code is unknown, too old, used or revoked. stint worker invite makes a new one.");
 }
 
-static void begin_enrolment(struct api_call *call, const struct enrolment *body, const struct token *code,
+static void begin_enrolment(struct api_call *call, const struct enrol_body *body, const struct token *code,
 	const unsigned char hash[TOKEN_HASH_BYTES])
 {
 	struct span *id = call_detail(call, sizeof *id);
@@ -157,7 +158,7 @@ static void begin_enrolment(struct api_call *call, const struct enrolment *body,
 void enrol_begin(struct api_call *call)
 {
 	unsigned char hash[TOKEN_HASH_BYTES];
-	struct enrolment body = {0};
+	struct enrol_body body = {0};
 	cleanup(form_done) struct form form = {0};
 
 	if (!form_open(&form, call, false))

@@ -12,13 +12,13 @@
 
 #include "base/take.h"
 
-#define LIVES_MAX_MS       (INT64_C(10) * 365 * 24 * 3600 * 1000)
-#define WORKER_LIVES_MS    (INT64_C(30) * 24 * 3600 * 1000)
-#define JOIN_LIVES_MS      (INT64_C(15) * 60 * 1000)
-#define JOIN_LIVES_MAX_MS  (INT64_C(7) * 24 * 3600 * 1000)
+#define LIVES_MAX_MS         (INT64_C(10) * 365 * 24 * 3600 * 1000)
+#define WORKER_LIVES_MS      (INT64_C(30) * 24 * 3600 * 1000)
+#define JOIN_LIVES_MS        (INT64_C(15) * 60 * 1000)
+#define JOIN_LIVES_MAX_MS    (INT64_C(7) * 24 * 3600 * 1000)
 #define MACHINE_LIVES_MIN_MS (INT64_C(10) * 1000)
-#define TOKEN_NAME_MAX     100
-#define BIT_OF(row, given) (((given) >> (row)) & 1)
+#define TOKEN_NAME_MAX       100
+#define BIT_OF(row, given)   (((given) >> (row)) & 1)
 
 /* ---- what a token may do ------------------------------------------------------------------------------ */
 
@@ -205,8 +205,8 @@ static const struct field token_fields[] = {
 	[ROW_FENCE] = FIELD(token_body, fence, "fence", FIELD_DECIMAL, .max = 0),
 	[ROW_ROLE] = FIELD(token_body, role, "role", FIELD_NAME, .max = 20),
 	[ROW_USES] = FIELD(token_body, uses, "uses", FIELD_INT, .min = 1, .max = TOKEN_USES_MAX),
-	[ROW_TOKEN_LIVES] = FIELD(token_body, token_lives_ms, "tokenLivesMs", FIELD_INT, .min = MACHINE_LIVES_MIN_MS,
-		.max = LIVES_MAX_MS),
+	[ROW_TOKEN_LIVES] = FIELD(token_body, token_lives_ms, "tokenLivesMs", FIELD_INT,
+		.min = MACHINE_LIVES_MIN_MS, .max = LIVES_MAX_MS),
 	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" - 1 + COMMAND_NAME_MAX),
 };
 

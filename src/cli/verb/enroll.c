@@ -40,14 +40,14 @@ enum {
 /* ---- invite ---------------------------------------------------------------------------------------------------------- */
 
 static const struct flag invite_flags[] = {
-	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "what the machine is called (default: as it calls itself)",
-		.member = "name"},
-	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "its worker serves only these queues",
-		.member = "queues"},
-	{"for", 0, FLAG_DURATION, .value = "TIME", .text = "how long the code is good (default 15m, at most 7d)",
-		.member = "expiresInMs"},
-	{"uses", 0, FLAG_NUMBER, .value = "N", .text = "for so many machines (default 1)", .least = 1, .most = 10000,
-		.member = "uses"},
+	{"name", 'n', FLAG_TEXT, .value = "NAME",
+		.text = "what the machine is called (default: as it calls itself)", .member = "name"},
+	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…",
+		.text = "its worker serves only these queues", .member = "queues"},
+	{"for", 0, FLAG_DURATION, .value = "TIME",
+		.text = "how long the code is good (default 15m, at most 7d)", .member = "expiresInMs"},
+	{"uses", 0, FLAG_NUMBER, .value = "N", .text = "for so many machines (default 1)", .least = 1,
+		.most = 10000, .member = "uses"},
 	{"token-lives", 0, FLAG_DURATION, .value = "TIME",
 		.text = "how long each secret of their credentials lives; they renew themselves at half of it (default 30d)",
 		.member = "tokenLivesMs"},
@@ -144,7 +144,8 @@ static int count_executors(const struct beginning *beginning)
 		return -1;
 	for (const char *line = said.data; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		count += strncmp(line, word, sizeof word - 1) == 0 && strncmp(line, none, sizeof none - 1) != 0;
+		count += strncmp(line, word, sizeof word - 1) == 0 &&
+			strncmp(line, none, sizeof none - 1) != 0;
 	}
 	return count;
 }
@@ -194,7 +195,8 @@ static const char *unit_command(const struct beginning *beginning)
 
 	worker_words(beginning, &words);
 	for (size_t i = 0; i < words.count; i++)
-		text = cli_text(beginning->cli, "%s%s%s", text, i > 0 ? " " : "", unit_word(beginning->cli, words.items[i]));
+		text = cli_text(beginning->cli, "%s%s%s", text, i > 0 ? " " : "",
+			unit_word(beginning->cli, words.items[i]));
 	return text;
 }
 
@@ -226,7 +228,8 @@ static bool begin_as_service(const struct beginning *beginning)
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		there |= access(places[i], F_OK) == 0;
-	if (geteuid() != 0 || !is_systemd() || !there || strcmp(beginning->home, "/var/lib/stint-worker") != 0)
+	if (geteuid() != 0 || !is_systemd() || !there ||
+		strcmp(beginning->home, "/var/lib/stint-worker") != 0)
 		return false;
 	int r = write_unit("/etc/systemd/system/stint-worker.service.d", "enrolled.conf",
 		cli_text(cli,
@@ -235,7 +238,8 @@ static bool begin_as_service(const struct beginning *beginning)
 			beginning->home, beginning->home, unit_command(beginning)));
 	if (r < 0 || run_quietly(reload) != 0 || run_quietly(enable) != 0 || run_quietly(restart) != 0)
 		return false;
-	cli_put(cli, "runs      as stint-worker.service, from every start of this machine; stop it with systemctl disable --now stint-worker\n");
+	cli_put(cli,
+		"runs      as stint-worker.service, from every start of this machine; stop it with systemctl disable --now stint-worker\n");
 	return true;
 }
 
@@ -245,12 +249,14 @@ static bool begin_as_user(const struct beginning *beginning)
 	static const char *const enable[] = {"systemctl", "--user", "enable", "stint-worker.service", NULL};
 	static const char *const restart[] = {"systemctl", "--user", "restart", "stint-worker.service", NULL};
 	struct cli *cli = beginning->cli;
-	const char *runtime = getenv("XDG_RUNTIME_DIR"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *runtime = getenv("XDG_RUNTIME_DIR"), *config = getenv("XDG_CONFIG_HOME"),
+		   *home = getenv("HOME");
 
 	if (geteuid() == 0 || !is_systemd() || !runtime || !home ||
 		access(cli_text(cli, "%s/systemd/private", runtime), F_OK) < 0)
 		return false;
-	const char *dir = cli_text(cli, "%s/systemd/user", config && config[0] == '/' ? config : cli_text(cli, "%s/.config", home));
+	const char *dir = cli_text(cli, "%s/systemd/user",
+		config && config[0] == '/' ? config : cli_text(cli, "%s/.config", home));
 	int r = write_unit(dir, "stint-worker.service",
 		cli_text(cli,
 			"# Written by stint worker enroll.\n[Unit]\nDescription=stint: worker supervisor\n\n[Service]\nType=notify\n"
@@ -304,7 +310,8 @@ static void keep_running(const struct words *words, pid_t pid, int log)
 		status = spawn_wait(pid);
 		if (!comes_back(status))
 			return;
-		again_ms = again_ms == 0 || clock_ms(CLOCK_MONOTONIC) - since_ms > STEADY_MS ? AGAIN_MS : 2 * again_ms;
+		again_ms = again_ms == 0 || clock_ms(CLOCK_MONOTONIC) - since_ms > STEADY_MS ? AGAIN_MS
+											     : 2 * again_ms;
 		again_ms = again_ms > AGAIN_MS_MAX ? AGAIN_MS_MAX : again_ms;
 		dprintf(log, "stint: the worker ended (%s %d); another one is started in %d s\n",
 			WIFEXITED(status) ? "status" : "signal",
@@ -327,7 +334,8 @@ static int stay(const struct beginning *beginning, int ready_fd)
 	worker_words(beginning, &words);
 	pid_t pid = log < 0 ? -errno : spawn_start(words.items, "STINT_URL", log);
 	if (pid < 0)
-		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot start %s: %s", beginning->program, strerror(-pid));
+		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot start %s: %s", beginning->program,
+			strerror(-pid));
 	if (ends_within(pid, BEGIN_MS, &status) && !comes_back(status))
 		return cli_fail(cli, EXIT_FAILED, "ended", cli_text(cli, "tail %s", cli_quote(cli, path)),
 			"the worker ended at once, with status %d", WEXITSTATUS(status));
@@ -361,10 +369,12 @@ static const struct flag enroll_flags[] = {
 	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
 		.text = "the state directory of the worker (default $STINT_HOME, /var/lib/stint-worker for root, else "
 			"~/.local/state/stint-worker)"},
-	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "what this machine is called (default its host name)"},
+	{"name", 'n', FLAG_TEXT, .value = "NAME",
+		.text = "what this machine is called (default its host name)"},
 	{"ca", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "the authority of the server, where a proxy answers that does not show it"},
-	{"plain", 0, FLAG_SWITCH, .text = "send the code by http to another computer: anybody on the way can use it"},
+	{"plain", 0, FLAG_SWITCH,
+		.text = "send the code by http to another computer: anybody on the way can use it"},
 	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "what the worker may run (default /etc/stint/worker.json for root, if it is there, else the usual files)"},
 	{"no-start", 0, FLAG_SWITCH, .text = "the credential alone; start no worker"},
@@ -413,9 +423,11 @@ static int failed(struct cli *cli, int status)
 
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (status == ends[i].of_program)
-			return cli_fail(cli, ends[i].ours, ends[i].code, ends[i].fix, "this machine is not enrolled");
+			return cli_fail(
+				cli, ends[i].ours, ends[i].code, ends[i].fix, "this machine is not enrolled");
 	}
-	return cli_fail(cli, EXIT_FAILED, status < 0 ? "not_installed" : "failed", "stint doctor", "this machine is not enrolled");
+	return cli_fail(cli, EXIT_FAILED, status < 0 ? "not_installed" : "failed", "stint doctor",
+		"this machine is not enrolled");
 }
 
 static int tell_nothing_to_run(const struct beginning *beginning)
@@ -427,7 +439,8 @@ static int tell_nothing_to_run(const struct beginning *beginning)
 		"  {\"executors\": {\"tests\": {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}}\n"
 		"and start it: %s --home %s%s%s",
 		beginning->config ? beginning->config : "~/.config/stint/config.json", beginning->program,
-		cli_quote(cli, beginning->home), beginning->config ? " --config " : "", beginning->config ? beginning->config : "");
+		cli_quote(cli, beginning->home), beginning->config ? " --config " : "",
+		beginning->config ? beginning->config : "");
 	return 0;
 }
 
@@ -458,14 +471,16 @@ static int run_enroll(struct cli *cli)
 	if (status != 0)
 		return failed(cli, status);
 	if (json_read_reply(cli_span(cli, &said), &doc) < 0)
-		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "stint-worker has said something else than expected");
+		return cli_fail(cli, EXIT_FAILED, "failed", NULL,
+			"stint-worker has said something else than expected");
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	beginning.home = field_cstr(cli, root, "home");
 	if (cli->output == OUTPUT_JSON)
 		status = cli_put_json(cli, "machine", root);
 	else
-		cli_put(cli, "enrolled  %s at %s, token %s, which renews itself\nkept in   %s/machine\n", field_cstr(cli, root, "name"),
-			field_cstr(cli, root, "url"), field_cstr(cli, root, "id"), beginning.home);
+		cli_put(cli, "enrolled  %s at %s, token %s, which renews itself\nkept in   %s/machine\n",
+			field_cstr(cli, root, "name"), field_cstr(cli, root, "url"),
+			field_cstr(cli, root, "id"), beginning.home);
 	yyjson_doc_free(doc);
 	if (status != 0 || args_has(&cli->args, "no-start"))
 		return status;
@@ -481,6 +496,7 @@ const struct verb verb_worker_enroll = {
 		"starts a worker that is started again when it dies: by systemd where that runs, else by a process in the background. The "
 		"server has to show the authority that the code names before anything is sent. The same command again is safe.",
 	.flags = enroll_flags,
-	.examples = "stint worker enroll https://queue.example.org:8787 stint_join_0123456789abcdef_abcdefghijklmnopqrstuvwxyz\n",
+	.examples =
+		"stint worker enroll https://queue.example.org:8787 stint_join_0123456789abcdef_abcdefghijklmnopqrstuvwxyz\n",
 	.run = run_enroll,
 };

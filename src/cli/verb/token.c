@@ -229,8 +229,9 @@ static int no_secret(struct cli *cli, int fault, const char *file)
 	if (fault == -EINVAL)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --token-file FILE",
 			"there is no token here that could get a new secret");
-	return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot keep the new secret beside %s: %s; nothing was changed",
-		file ? file : "the token", strerror(-fault));
+	return cli_fail(cli, EXIT_FAILED, "failed", NULL,
+		"cannot keep the new secret beside %s: %s; nothing was changed", file ? file : "the token",
+		strerror(-fault));
 }
 
 /* One that waits beside the file, of a try whose answer was lost, is shown again. */
@@ -259,7 +260,8 @@ static int rotate_own(struct cli *cli)
 	const char *file = strchr(cli->place.token_from, '/') ? cli->place.token_from : NULL;
 	if (file && strcmp(strrchr(file, '/'), "/admin.token") == 0)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --token-file FILE",
-			"%s is replaced by removing it and starting the server again; name another token", file);
+			"%s is replaced by removing it and starting the server again; name another token",
+			file);
 	r = make_secret(cli, file, token);
 	if (r == 0)
 		r = machine_hash(span_of(token), hash);
@@ -269,15 +271,17 @@ static int rotate_own(struct cli *cli)
 	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/renew", .body = cli_body_end(cli)};
 	r = server_ask(cli, &question, &reply);
 	if (r == 0 && file && (r = machine_take_next(file)) < 0)
-		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "the new secret is in %s.next and cannot take the place of %s: %s",
-			file, file, strerror(-r));
+		return cli_fail(cli, EXIT_FAILED, "failed", NULL,
+			"the new secret is in %s.next and cannot take the place of %s: %s", file, file,
+			strerror(-r));
 	if (r != 0)
 		return r;
 	if (cli->output == OUTPUT_JSON)
 		r = put_token(cli, reply.root, true);
 	else
 		cli_put(cli, "%s\n", file ? file : token);
-	cli_say(cli, "token %.*s has a new secret%s; the one before is valid until this one is used, at most for 24 h",
+	cli_say(cli,
+		"token %.*s has a new secret%s; the one before is valid until this one is used, at most for 24 h",
 		SPAN_ARGS(field_text(reply.root, "id")), file ? " in that file" : "");
 	return r;
 }

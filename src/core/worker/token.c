@@ -108,7 +108,8 @@ static void keep_old(struct token *token, int64_t wall_ms)
 	int64_t ends_ms = wall_ms + TOKEN_OLD_LIVES_MS;
 
 	memcpy(more->old_hash, token->hash, sizeof more->old_hash);
-	more->old_ends_ms = token->expires_ms != 0 && token->expires_ms < ends_ms ? token->expires_ms : ends_ms;
+	more->old_ends_ms =
+		token->expires_ms != 0 && token->expires_ms < ends_ms ? token->expires_ms : ends_ms;
 }
 
 enum token_renewal token_renew(const struct token *token, const unsigned char shown[TOKEN_HASH_BYTES],
@@ -124,7 +125,8 @@ enum token_renewal token_renew(const struct token *token, const unsigned char sh
 		return RENEWAL_REPEATED;
 	if (is_same(fresh, token->hash) || (more->renewed_ms != 0 && is_same(fresh, more->old_hash)))
 		return RENEWAL_SAME;
-	if (more->renewed_ms != 0 && wall_ms >= more->renewed_ms && wall_ms < more->renewed_ms + TOKEN_RENEW_AGAIN_MS)
+	if (more->renewed_ms != 0 && wall_ms >= more->renewed_ms &&
+		wall_ms < more->renewed_ms + TOKEN_RENEW_AGAIN_MS)
 		return RENEWAL_EARLY;
 	*ret_token = *token;
 	ret_token->is_settled = false;

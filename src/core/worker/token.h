@@ -37,12 +37,13 @@ enum {
 	TOKEN_HASH_BYTES = 32,
 	TOKEN_ID_TEXT_MAX = 17, /* 16 digits and a NUL */
 	TOKEN_QUEUES_MAX = 100,
-	TOKEN_USES_MAX = 10000,                   /* of a join code */
-	TOKEN_OLD_LIVES_MS = 24 * 3600 * 1000,    /* how long the secret before a renewal is valid, if the new one is not used */
-	TOKEN_RENEW_AGAIN_MS = 60 * 1000,         /* between two renewals */
-	TOKEN_REPEAT_MS = 15 * 60 * 1000,         /* how long an enrolment may be repeated */
-	TOKEN_CODES_MAX = 1024,                   /* open join codes … */
-	TOKEN_CODES_OF_ONE_MAX = 64,              /* … of one maker */
+	TOKEN_USES_MAX = 10000, /* of a join code */
+	TOKEN_OLD_LIVES_MS = 24 * 3600 *
+		1000, /* how long the secret before a renewal is valid, if the new one is not used */
+	TOKEN_RENEW_AGAIN_MS = 60 * 1000, /* between two renewals */
+	TOKEN_REPEAT_MS = 15 * 60 * 1000, /* how long an enrolment may be repeated */
+	TOKEN_CODES_MAX = 1024,           /* open join codes … */
+	TOKEN_CODES_OF_ONE_MAX = 64,      /* … of one maker */
 };
 
 /* Each caller has a number, which workers and claims remember: the number of its token, given out once and never again. */
@@ -55,10 +56,11 @@ enum principal_number {
 
 /* What most tokens do not have. */
 struct token_more {
-	char join[TOKEN_ID_TEXT_MAX]; /* of a machine: the code that it showed; empty: it was given by an admin */
-	int64_t lives_ms;             /* of a machine, and what a join code gives: each secret lives for so long; 0: see expires_ms */
-	int64_t renewed_ms;           /* wall; 0: its secret is the first one */
-	int64_t old_ends_ms;          /* wall; until then the secret before is valid, too; 0: it is not */
+	char join
+		[TOKEN_ID_TEXT_MAX]; /* of a machine: the code that it showed; empty: it was given by an admin */
+	int64_t lives_ms; /* of a machine, and what a join code gives: each secret lives for so long; 0: see expires_ms */
+	int64_t renewed_ms;  /* wall; 0: its secret is the first one */
+	int64_t old_ends_ms; /* wall; until then the secret before is valid, too; 0: it is not */
 	unsigned char old_hash[TOKEN_HASH_BYTES];
 	uint32_t uses, used; /* of a join code */
 	int64_t used_ms;     /* wall */

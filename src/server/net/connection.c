@@ -104,8 +104,8 @@ void connection_peer(const struct connection *connection, char ret_address[API_P
 
 	snprintf(ret_address, API_PEER_BYTES, "socket");
 	if (connection->stream.type != UV_TCP ||
-		uv_tcp_getpeername(
-			(const uv_tcp_t *)&connection->stream, (struct sockaddr *)&address, &len) < 0)
+		uv_tcp_getpeername((const uv_tcp_t *)&connection->stream, (struct sockaddr *)&address, &len) <
+			0)
 		return;
 	uv_ip_name((const struct sockaddr *)&address, ret_address, API_PEER_BYTES);
 }

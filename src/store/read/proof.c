@@ -412,7 +412,8 @@ static int check_token_more(void *context, struct span id, struct span data)
 
 	check->tokens_more--;
 	if (!token || !token_has_more(token) || !span_equal(small_token_put(&token->more, text), data))
-		return complain(check, "what is known of token %.*s in memory differs from the row", SPAN_ARGS(id));
+		return complain(
+			check, "what is known of token %.*s in memory differs from the row", SPAN_ARGS(id));
 	return 0;
 }
 
@@ -428,7 +429,8 @@ static int check_tokens(struct check *check)
 		r = backend->ops->page_small(
 			backend, SMALL_TOKEN, SPAN(""), UINT32_MAX, check_token_more, check);
 	if (r == 0 && check->tokens_more != 0)
-		return complain(check, "rows of join codes and machines differ in number from those in memory");
+		return complain(
+			check, "rows of join codes and machines differ in number from those in memory");
 	return r;
 }
 

@@ -177,9 +177,9 @@ struct span small_token_put(const struct token_more *more, char text[SMALL_BYTES
 	char old[2 * TOKEN_HASH_BYTES + 1];
 
 	put_hash(more->old_hash, old);
-	int len = snprintf(text, SMALL_BYTES_MAX, "%s %lld %lld %lld %s %u %u %lld", more->join[0] ? more->join : "-",
-		(long long)more->lives_ms, (long long)more->renewed_ms, (long long)more->old_ends_ms, old,
-		more->uses, more->used, (long long)more->used_ms);
+	int len = snprintf(text, SMALL_BYTES_MAX, "%s %lld %lld %lld %s %u %u %lld",
+		more->join[0] ? more->join : "-", (long long)more->lives_ms, (long long)more->renewed_ms,
+		(long long)more->old_ends_ms, old, more->uses, more->used, (long long)more->used_ms);
 	assert(len > 0);
 	assert(len < SMALL_BYTES_MAX);
 	return (struct span){text, (size_t)len};

@@ -30,7 +30,8 @@ static const char tables[] =
 	"CREATE TABLE temp.old_slot (key TEXT PRIMARY KEY, data BLOB, principal INTEGER);"
 	"CREATE TABLE temp.old_fact (key INTEGER PRIMARY KEY, value INTEGER)";
 
-static const char old_tokens[] = "SELECT id, name, expires_ms, revoked_ms, revoked_by, hash FROM token WHERE kind <> 10";
+static const char old_tokens[] =
+	"SELECT id, name, expires_ms, revoked_ms, revoked_by, hash FROM token WHERE kind <> 10";
 
 static const char old_mores[] = "SELECT key, data FROM small WHERE kind = 60";
 
@@ -113,7 +114,8 @@ int carry_over(sqlite3 *old, sqlite3 *db)
 			"REPLACE INTO temp.old_token (id, name, expires_ms, revoked_ms, revoked_by, hash) VALUES (?, ?, ?, ?, ?, ?)",
 			&knows_tokens);
 	if (code == SQLITE_OK && version > 1 && knows_tokens)
-		code = take_rows(old, old_mores, db, "REPLACE INTO temp.old_more (key, data) VALUES (?, ?)", &knows_tokens);
+		code = take_rows(old, old_mores, db, "REPLACE INTO temp.old_more (key, data) VALUES (?, ?)",
+			&knows_tokens);
 	if (code == SQLITE_OK)
 		code = take_rows(old, version == 1 ? older_slots : old_slots, db,
 			"REPLACE INTO temp.old_slot (key, data, principal) VALUES (?, ?, ?)", &whole);

@@ -352,7 +352,8 @@ static int verify_pinned(X509_STORE_CTX *context, void *pinned)
 	return good;
 }
 
-int tls_trust_pinned(tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES])
+int tls_trust_pinned(
+	tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES])
 {
 	struct tls_trust *trust;
 	int r = tls_trust_new((struct span){0}, &trust, complaint);

@@ -42,7 +42,8 @@ int tls_trust_new(struct span pem, struct tls_trust **ret_trust, char complaint[
 /* Trust in one authority of which nothing is known but the hash of its certificate. The other end has to show that certificate
  * behind its own, which the authority must have signed. `is_it` says whether a certificate is the one. Faults of tls_trust_new(). */
 typedef bool (*tls_is_it)(void *context, const unsigned char hash[TLS_HASH_BYTES]);
-int tls_trust_pinned(tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES]);
+int tls_trust_pinned(
+	tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES]);
 
 /* The certificate of that authority in PEM, after a handshake with it; data NULL before. */
 struct span tls_trust_found(const struct tls_trust *trust);

@@ -55,7 +55,8 @@ static int read_code(struct enrolment *enrolment)
 	if (http_address_parse(request->url, &enrolment->address, &reason) < 0)
 		return fail(EXIT_USAGE, "\"%s\": %s", request->url, reason);
 	if (!enrolment->address.secure && enrolment->code.pin[0])
-		return fail(EXIT_USAGE, "this code is for an https server: the address must begin with https://, and is %s",
+		return fail(EXIT_USAGE,
+			"this code is for an https server: the address must begin with https://, and is %s",
 			request->url);
 	if (!enrolment->address.secure && !http_address_is_loopback(&enrolment->address) && !request->plain)
 		return fail(EXIT_USAGE,
@@ -84,7 +85,8 @@ static int read_ca(struct enrolment *enrolment)
 	r = tls_hash(buf_span(&enrolment->ca), hash);
 	if (r == 0 && join_code_names(&enrolment->code, hash))
 		return 0;
-	return fail(STATUS_UNTRUSTED, "--ca: %s is not the authority that the code names; nothing was sent", path);
+	return fail(STATUS_UNTRUSTED, "--ca: %s is not the authority that the code names; nothing was sent",
+		path);
 }
 
 static int find_trust(struct enrolment *enrolment)
@@ -117,7 +119,8 @@ static int open_home(struct enrolment *enrolment)
 	snprintf(enrolment->dir, sizeof enrolment->dir, "%s/%s", home, MACHINE_DIR);
 	snprintf(path, sizeof path, "%s/admin.token", home);
 	if (access(path, F_OK) == 0)
-		return fail(EXIT_USAGE, "%s is the state directory of a server; name another one with --home", home);
+		return fail(EXIT_USAGE, "%s is the state directory of a server; name another one with --home",
+			home);
 	if (access(enrolment->file, F_OK) == 0)
 		return fail(EXIT_USAGE,
 			"this machine is enrolled already: its credential is %s; to enrol it anew, remove that file first",
@@ -141,7 +144,8 @@ static int make_secret(struct enrolment *enrolment)
 	if (r == 0)
 		r = machine_hash(span_of(enrolment->token), enrolment->hash);
 	if (r == -ENOSYS)
-		return fail(EXIT_CONFIG, "an enrolment needs OpenSSL 3 (libssl.so.3), which is not installed here; try apt install libssl3");
+		return fail(EXIT_CONFIG,
+			"an enrolment needs OpenSSL 3 (libssl.so.3), which is not installed here; try apt install libssl3");
 	return r < 0 ? fail(EXIT_CONFIG, "cannot keep a secret in %s: %s", enrolment->dir, strerror(-r)) : 0;
 }
 
@@ -169,11 +173,14 @@ static int tell_unreached(const struct enrolment *enrolment, const struct http_c
 	const char *url = enrolment->request->url;
 
 	if (fault == -EKEYREJECTED)
-		return fail(STATUS_UNTRUSTED, "the server at %s is not the one that made this code, and nothing was sent: %s", url,
+		return fail(STATUS_UNTRUSTED,
+			"the server at %s is not the one that made this code, and nothing was sent: %s", url,
 			http_client_complaint(client));
 	if (fault == -EPROTO && http_client_complaint(client)[0])
-		return fail(STATUS_UNTRUSTED, "no https is spoken at %s: %s", url, http_client_complaint(client));
-	return fail(EXIT_UNAVAILABLE, "%s does not answer: %s; the same command can be repeated", url, strerror(-fault));
+		return fail(
+			STATUS_UNTRUSTED, "no https is spoken at %s: %s", url, http_client_complaint(client));
+	return fail(EXIT_UNAVAILABLE, "%s does not answer: %s; the same command can be repeated", url,
+		strerror(-fault));
 }
 
 static int tell_refused(const struct enrolment *enrolment, const struct http_answer *answer)
@@ -189,7 +196,8 @@ static int tell_refused(const struct enrolment *enrolment, const struct http_ans
 		machine_drop_next(enrolment->file);
 		return fail(STATUS_GONE, "%s", detail);
 	}
-	return fail(status >= 500 || status == 429 ? EXIT_UNAVAILABLE : 1, "the server refused the enrolment: %s", detail);
+	return fail(status >= 500 || status == 429 ? EXIT_UNAVAILABLE : 1,
+		"the server refused the enrolment: %s", detail);
 }
 
 /* ---- afterwards ---- */
@@ -207,7 +215,8 @@ static void give_away(const struct enrolment *enrolment)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		machine_path(request->home, names[i], path);
 		if (lchown(path, about.st_uid, about.st_gid) < 0 && errno != ENOENT)
-			worker_complain("cannot give %s to the owner of %s: %s", path, request->home, strerror(errno));
+			worker_complain("cannot give %s to the owner of %s: %s", path, request->home,
+				strerror(errno));
 	}
 	if (lchown(enrolment->dir, about.st_uid, about.st_gid) < 0)
 		worker_complain("cannot give %s to the owner of %s: %s", enrolment->dir, request->home,
@@ -233,9 +242,10 @@ static int keep(const struct enrolment *enrolment)
 		r = machine_take_next(enrolment->file);
 	if (r == 0)
 		give_away(enrolment);
-	return r < 0 ? fail(EXIT_CONFIG, "cannot keep the credential in %s: %s; the same command can be repeated",
-			       enrolment->dir, strerror(-r))
-		     : 0;
+	return r < 0
+		? fail(EXIT_CONFIG, "cannot keep the credential in %s: %s; the same command can be repeated",
+			  enrolment->dir, strerror(-r))
+		: 0;
 }
 
 static int tell_done(const struct enrolment *enrolment, const struct http_answer *answer)
@@ -247,12 +257,13 @@ static int tell_done(const struct enrolment *enrolment, const struct http_answer
 
 	json_read_reply(http_answer_body(answer), &doc);
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	struct span name = json_text(yyjson_obj_get(root, "name")), id = json_text(yyjson_obj_get(root, "id"));
+	struct span name = json_text(yyjson_obj_get(root, "name")),
+		    id = json_text(yyjson_obj_get(root, "id"));
 	int64_t expires_ms = json_int(root, "expiresAt");
 	iso_time_put(expires_ms, until);
 	if (!enrolment->request->json) {
-		printf("enrolled  %.*s at %s, token %.*s, which renews itself (now until %s)\nkept in   %s\n", SPAN_ARGS(name),
-			enrolment->request->url, SPAN_ARGS(id), until, enrolment->dir);
+		printf("enrolled  %.*s at %s, token %.*s, which renews itself (now until %s)\nkept in   %s\n",
+			SPAN_ARGS(name), enrolment->request->url, SPAN_ARGS(id), until, enrolment->dir);
 		return 0;
 	}
 	json_begin(&object, &out);

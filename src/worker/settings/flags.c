@@ -141,21 +141,21 @@ void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags)
 	flags->trees = strcmp(word, "worktrees") == 0;
 	flags->asks_agents = strcmp(word, "agent") == 0;
 	flags->enrols = strcmp(word, "enroll") == 0;
-	bool any = flags->once || flags->sweeps || flags->trees || flags->asks_agents ||
-		flags->enrols || strcmp(word, "run") == 0;
+	bool any = flags->once || flags->sweeps || flags->trees || flags->asks_agents || flags->enrols ||
+		strcmp(word, "run") == 0;
 	*argc -= any;
 	*argv += any;
-	const char **const words[2][2] = {{&flags->agent_action, &flags->agent_name},
-		{&flags->enrol_url, &flags->enrol_code}};
+	const char **const words[2][2] = {
+		{&flags->agent_action, &flags->agent_name}, {&flags->enrol_url, &flags->enrol_code}};
 	bool has_words = flags->asks_agents || flags->enrols;
-	for (size_t i = 0; i < 2 && has_words && *argc > 1 && (*argv)[1][0] != '-';
-		i++, --*argc, ++*argv)
+	for (size_t i = 0; i < 2 && has_words && *argc > 1 && (*argv)[1][0] != '-'; i++, --*argc, ++*argv)
 		*words[flags->enrols][i] = (*argv)[1];
 }
 
 int flags_read(int argc, char **argv, struct worker_flags *flags)
 {
-	static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", "agent", "enroll", NULL};
+	static const char *const words[] = {
+		"run", "run-once", "sweep-prs", "worktrees", "agent", "enroll", NULL};
 	struct command_line line = {
 		.program = flags->once       ? "stint-worker run-once"
 			: flags->sweeps      ? "stint-worker sweep-prs"

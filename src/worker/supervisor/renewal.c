@@ -84,7 +84,8 @@ static void put_off(struct supervisor *supervisor, uv_timer_cb then, const struc
 	int64_t asked_ms = answer ? retry_after_ms(answer) : 0;
 
 	later(supervisor, then,
-		asked_ms > 0 ? asked_ms : retry_delay_ms(++supervisor->renewal_failures, AWAY_MS, &supervisor->rng));
+		asked_ms > 0 ? asked_ms
+			     : retry_delay_ms(++supervisor->renewal_failures, AWAY_MS, &supervisor->rng));
 }
 
 /* ---- how long is there? ---- */
@@ -131,7 +132,8 @@ static void use_next(struct supervisor *supervisor)
 	int r = machine_take_next(supervisor->options->token_file);
 
 	if (r < 0) {
-		log_error("the new secret of this machine cannot take the place of the one before; it is in FILE.next",
+		log_error(
+			"the new secret of this machine cannot take the place of the one before; it is in FILE.next",
 			log_cstr("file", supervisor->options->token_file), log_cstr("reason", strerror(-r)));
 		put_off(supervisor, on_due, NULL);
 		return;
@@ -167,7 +169,8 @@ static int make_next(struct supervisor *supervisor)
 	int r = machine_read_next(file, supervisor->next_token);
 
 	if (r == 0 &&
-		span_equal(machine_token_id(span_of(supervisor->next_token)), machine_token_id(span_of(supervisor->token))))
+		span_equal(machine_token_id(span_of(supervisor->next_token)),
+			machine_token_id(span_of(supervisor->token))))
 		return 0;
 	r = machine_mint(span_of(supervisor->token), supervisor->next_token);
 	return r == 0 ? machine_keep_next(file, supervisor->next_token) : r;
@@ -214,7 +217,8 @@ bool supervisor_reread_file(struct supervisor *supervisor)
 	char token[SUPERVISOR_TOKEN_BYTES_MAX + 1];
 	const char *file = supervisor->options->token_file;
 
-	if (!file || config_read_line(file, token, sizeof token) < 0 || strcmp(token, supervisor->token) == 0 ||
+	if (!file || config_read_line(file, token, sizeof token) < 0 ||
+		strcmp(token, supervisor->token) == 0 ||
 		!span_equal(machine_token_id(span_of(token)), machine_token_id(span_of(supervisor->token))))
 		return false;
 	adopt(supervisor, token);
