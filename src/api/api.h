@@ -97,6 +97,12 @@ struct site_file {
 	bool immutable; /* its name changes with its bytes */
 };
 
+/* Of a server that speaks TLS. */
+struct api_certificate {
+	int64_t ends_ms;     /* wall */
+	const char *problem; /* why a newer one that lies in its place is not used; "": there is none */
+};
+
 enum {
 	API_PEER_BYTES = 64,
 	API_URL_BYTES = 300,
@@ -121,6 +127,8 @@ struct api_services {
 	int (*mint_join)(void *context, struct arena *arena, struct minted *ret_minted);
 	/* A name by which other machines reach the server, as https://HOST:PORT; "" if its certificate has none. */
 	void (*url_from_afar)(void *context, char ret_url[API_URL_BYTES]);
+	/* False: the server speaks no TLS. */
+	bool (*certificate)(void *context, struct api_certificate *ret_certificate);
 	/* Where the call comes from: an address, or "socket". */
 	void (*peer)(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES]);
 	/* Browsers: the text stint_KIND_ID_SECRET with its hash (an empty id is made up); the hash of a text; the session whose cookie

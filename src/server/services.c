@@ -128,6 +128,19 @@ static void put_url(void *context, char ret_url[API_URL_BYTES])
 			strchr(best, ':') ? "]" : "", server->admission.port);
 }
 
+static bool put_certificate(void *context, struct api_certificate *ret_certificate)
+{
+	const struct certificate *certificate = &of(context)->certificate;
+
+	if (!certificate->identity)
+		return false;
+	*ret_certificate = (struct api_certificate){
+		.ends_ms = tls_identity_facts(certificate->identity)->ends_ms,
+		.problem = certificate->complaint,
+	};
+	return true;
+}
+
 static void put_peer(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES])
 {
 	const struct exchange *exchange =
@@ -259,6 +272,7 @@ void host_init(struct server *server)
 		.root_token = root_token,
 		.mint_join = make_join,
 		.peer = put_peer,
+		.certificate = put_certificate,
 		.url_from_afar = put_url,
 		.mint_secret = make_secret,
 		.site_file = find_site_file,
