@@ -111,6 +111,12 @@ enum {
 struct api_call;
 
 /* What only the server knows or makes; the rest is read from the store. Every function may be NULL. */
+/* The cookie of browser sessions. */
+struct api_cookie {
+	const char *name, *path;
+	bool secure;
+};
+
 struct api_services {
 	void *context;
 	/* Credentials: the text of a new token, of a worker's own token, of a claim's token; the id of the token in admin.token.
@@ -132,12 +138,16 @@ struct api_services {
 	/* Where the call comes from: an address, or "socket". */
 	void (*peer)(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES]);
 	/* Browsers: the text stint_KIND_ID_SECRET with its hash (an empty id is made up); the hash of a text; the session whose cookie
-	 * the request shows, with the right secret, or an empty id; the name of that cookie. */
+	 * the request shows, with the right secret, or an empty id; that cookie. */
 	int (*mint_secret)(void *context, const char *kind, struct span id, struct arena *arena,
 		struct minted *ret_minted);
 	void (*hash)(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES]);
 	struct span (*cookie_login)(void *context, const struct http_request *request);
-	struct span (*cookie_name)(void *context);
+	struct api_cookie (*cookie)(void *context, const struct http_request *request);
+	/* Where browsers reach the server, as somebody has configured it; empty: nobody has. */
+	const char *(*public_url)(void *context);
+	/* The effective configuration, each value with its origin, and no secret. */
+	int (*put_config)(void *context, struct buf *out);
 	/* A file of the dashboard: index.html, or what its page loads. False: there is none. `no_site` says why there is no page. */
 	bool (*site_file)(void *context, struct span name, struct arena *arena, struct site_file *ret_file);
 	const char *(*no_site)(void *context);

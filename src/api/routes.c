@@ -161,6 +161,7 @@ const struct route routes[] = {
 	R(GET,    "/health/leader",                              PUBLIC, NO_BODY, NULL,                        system_leader_read,         NULL),
 	R(GET,    "/metrics",                                   METRICS, NO_BODY, NULL,                        system_metrics_read,        NULL),
 	R(GET,    "/api/openapi.json",                              ANY, NO_BODY, system_openapi_begin,        NULL,                       NULL),
+	R(GET,    "/api/config",                                OPERATE, NO_BODY, NULL,                        system_config_read,         NULL),
 	R(GET,    "/api/stats",                                    READ, NO_BODY, NULL,                        stats_read_all,             NULL),
 	R(GET,    "/api/version",                                  READ, NO_BODY, NULL,                        system_version_read,        NULL),
 	J(POST,   "/api/backup",                                  ADMIN, SMALL,   backup_begin,                NULL,                       backup_finish),

@@ -31,7 +31,8 @@ static size_t part_end(struct span text, size_t at, const char *others)
 
 bool secret_may_be_in(struct span text)
 {
-	size_t last = prefix.len - 1; /* of the prefix, and rare in texts: a search for one byte is the fastest */
+	size_t last =
+		prefix.len - 1; /* of the prefix, and rare in texts: a search for one byte is the fastest */
 	const char *at = text.data, *end = text.data + text.len;
 
 	if (text.len <= prefix.len + SECRET_LEN_MIN)

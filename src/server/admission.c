@@ -84,6 +84,23 @@ static void allow_host(struct admission *admission, const char *host, uint16_t p
 		bare ? "[%s]:%u" : "%s:%u", host, port);
 }
 
+static void init_cookies(struct admission *admission, const struct options *options, uint16_t port)
+{
+	const struct front *front = &options->front;
+	struct login_cookie *cookie = &admission->cookie;
+
+	*cookie = (struct login_cookie){.path = "/", .secure = options->identity != NULL};
+	snprintf(cookie->name, sizeof cookie->name, "%sstint_%u", cookie->secure ? "__Host-" : "", port);
+	cookie = &admission->front_cookie;
+	*cookie = (struct login_cookie){
+		.path = front->prefix[0] ? front->prefix : "/", .secure = front->secure};
+	if (front->secure && front->prefix[0])
+		snprintf(cookie->name, sizeof cookie->name, "__Secure-stint");
+	else
+		snprintf(cookie->name, sizeof cookie->name, "%sstint_%u", front->secure ? "__Host-" : "",
+			port);
+}
+
 void admission_init(
 	struct admission *admission, const struct options *options, uint16_t port, const char *admin_token)
 {
@@ -95,10 +112,9 @@ void admission_init(
 	randombytes_buf(admission->seal_key, sizeof admission->seal_key);
 	struct seal seal = seal_of(admission, span_of(admin_token));
 	remember(admission, &seal, NULL, WHOSE_UNKNOWN);
-	admission->any_host = options->behind_proxy;
+	admission->any_host = options->behind_proxy && !options->front.host[0];
 	snprintf(admission->port, sizeof admission->port, "%u", port);
-	snprintf(admission->cookie, sizeof admission->cookie, "%sstint_%u",
-		options->identity ? "__Host-" : "", port);
+	init_cookies(admission, options, port);
 	allow_host(admission, "127.0.0.1", port);
 	allow_host(admission, "localhost", port);
 	allow_host(admission, "::1", port);
@@ -140,13 +156,21 @@ static bool is_passed(const struct exchange *exchange, struct span host)
 	return passed.len > 0 && span_equal(host, passed);
 }
 
+/* By the address that publicUrl names. */
+static bool is_front(const struct server *server, struct span host)
+{
+	const struct front *front = &server->options->front;
+
+	return front->host[0] && span_equal(host, span_of(front->host));
+}
+
 /* "localhost" without a port: over the socket, which has none. */
 static bool host_is_ours(const struct server *server, const struct exchange *exchange, struct span host)
 {
 	const struct admission *admission = &server->admission;
 
-	return admission->any_host || span_equal(host, SPAN("localhost")) || is_listed(admission, host) ||
-		is_certified(server, host) || is_passed(exchange, host);
+	return admission->any_host || is_front(server, host) || span_equal(host, SPAN("localhost")) ||
+		is_listed(admission, host) || is_certified(server, host) || is_passed(exchange, host);
 }
 
 static struct span behind(struct span text, struct span prefix);
@@ -154,7 +178,11 @@ static struct span behind(struct span text, struct span prefix);
 /* A page of ours came by the way that this server is reached. */
 static bool origin_is_ours(const struct server *server, const struct exchange *exchange, struct span origin)
 {
+	const struct front *front = &server->options->front;
 	bool secure = server->certificate.identity != NULL;
+
+	if (front->origin[0] && span_equal(origin, span_of(front->origin)))
+		return true;
 	struct span host = behind(origin, secure ? SPAN("https://") : SPAN("http://"));
 
 	return is_listed(&server->admission, host) || is_certified(server, host) || is_passed(exchange, host);
@@ -328,9 +356,14 @@ static bool hash_is(struct span text, const unsigned char hash[TOKEN_HASH_BYTES]
 	return sodium_memcmp(shown, hash, sizeof shown) == 0;
 }
 
+const struct login_cookie *admission_cookie(const struct server *server, const struct http_request *request)
+{
+	return is_front(server, request->host) ? &server->admission.front_cookie : &server->admission.cookie;
+}
+
 const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request)
 {
-	struct span value = cookie_value(request->cookie, span_of(server->admission.cookie));
+	struct span value = cookie_value(request->cookie, span_of(admission_cookie(server, request)->name));
 	const struct browser_login *login =
 		value.len > 0 ? store_find_login(server->store, token_id(value)) : NULL;
 

@@ -41,8 +41,13 @@ struct admission {
 	uint32_t host_count;
 	bool any_host;
 	char port[8];
-	/* Name of the cookie of browser sessions: stint_PORT, because cookies know no port; __Host-stint_PORT by https. */
-	char cookie[32];
+	/* The cookie of browser sessions: stint_PORT, because cookies know no port; __Host-stint_PORT by https. `front_cookie` is
+	 * for those who come by publicUrl: beneath a path it has that path, which __Host- forbids. */
+	struct login_cookie {
+		char name[32];
+		const char *path;
+		bool secure;
+	} cookie, front_cookie;
 };
 
 void admission_init(
@@ -51,6 +56,9 @@ void admission_init(
 /* Whose is the head of a request whose body is still on its way? False: of nobody; a wrong credential counts for its source. */
 bool admission_payer(struct server *server, const struct source_key *source, const struct http_request *head,
 	struct payer_key *ret_key, uint32_t *ret_scopes);
+
+/* The cookie for a browser that sent this request. */
+const struct login_cookie *admission_cookie(const struct server *server, const struct http_request *request);
 
 /* The session whose cookie the request shows, open or not; NULL: none. The cookie alone opens nothing. */
 const struct browser_login *admission_cookie_login(struct server *server, const struct http_request *request);

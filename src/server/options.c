@@ -134,6 +134,25 @@ static bool parse_listen(struct options *options, const char *text)
 	return port <= UINT16_MAX;
 }
 
+static void take_front(struct options *options)
+{
+	struct config *config = &options->config;
+	const char *url = config_text(config, CONFIG_PUBLIC_URL), *wrong;
+
+	if (url[0] && !front_read_url(&options->front, url))
+		config_complain(config, CONFIG_PUBLIC_URL,
+			"publicUrl must be https://HOST[:PORT][/PATH], as in https://example.org/stint, or http://localhost[:PORT][/PATH]; it is \"%s\"",
+			url);
+	wrong = front_read_proxies(&options->front, config_text(config, CONFIG_PROXY_FROM));
+	if (wrong)
+		config_complain(config, CONFIG_PROXY_FROM,
+			"proxy.from must be addresses or networks with spaces between, at most %d, as in 127.0.0.1 10.0.0.0/8; it is wrong from \"%s\" on",
+			FRONT_PROXIES_MAX, wrong);
+	else if (options->front.proxy_count > 0 && !options->behind_proxy)
+		config_complain(config, CONFIG_PROXY_FROM,
+			"proxy.from is for a server with behindProxy (--behind-proxy)");
+}
+
 static void take_listen(struct options *options)
 {
 	struct config *config = &options->config;
@@ -148,6 +167,7 @@ static void take_listen(struct options *options)
 		config_complain(config, CONFIG_LISTEN,
 			"listening on %s needs TLS: set tls.cert and tls.key (stint tls init makes them), or say --behind-proxy (behindProxy) where a proxy in front speaks TLS, or listen on 127.0.0.1",
 			options->host);
+	take_front(options);
 	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
 	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
 		config_complain(config, CONFIG_AUTH,
@@ -160,6 +180,8 @@ static void take_postgres(struct options *options, const char *url)
 	free(options->shown_url);
 	options->shown_url = postgres_url_for_people(url);
 	options->store = options->shown_url ? options->shown_url : "postgres";
+	options->config.values[CONFIG_STORE].text =
+		options->store; /* who asks for the configuration is not told the password */
 	if (options->restore || options->accept_loss || options->new_store || options->check_store)
 		config_complain(&options->config, CONFIG_STORE,
 			"--restore, --accept-loss, --new-store and --check-store are about a store in a file; a store in PostgreSQL is restored with PostgreSQL's own tools, and a new one is begun with another schema: postgres://…?schema=NAME");

@@ -9,6 +9,7 @@
 #include "api/flow/workflow_form.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "server/front.h"
 #include "store/store.h"
 
 enum {
@@ -34,6 +35,7 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
+	struct front front;
 	const char *tls_cert, *tls_key, *tls_ca; /* paths; "": none */
 	struct tls_identity *identity;           /* what these files hold; NULL: TCP without TLS */
 	bool auth_open;                          /* "auth": "open": a request without a token is let in */

@@ -97,6 +97,11 @@ static int make_join(void *context, struct arena *arena, struct minted *ret_mint
 	return r;
 }
 
+static const char *public_url(void *context)
+{
+	return config_text(&of(context)->options->config, CONFIG_PUBLIC_URL);
+}
+
 /* Does the name mean this machine to itself alone, or many? */
 static bool is_near(const char *name)
 {
@@ -108,13 +113,13 @@ static bool is_near(const char *name)
 	return found;
 }
 
-/* The first whole name or address of the certificate; else the first word, as the name of the machine. */
+/* publicUrl; else the first whole name or address of the certificate; else the first word, as the name of the machine. */
 static void put_url(void *context, char ret_url[API_URL_BYTES])
 {
 	const struct server *server = of(context);
 	const struct tls_identity *identity = server->certificate.identity;
 	const struct tls_facts *facts = identity ? tls_identity_facts(identity) : NULL;
-	const char *best = NULL;
+	const char *best = NULL, *given = public_url(context);
 
 	for (uint32_t i = 0; facts && i < facts->name_count; i++) {
 		const char *name = facts->names[i];
@@ -122,8 +127,8 @@ static void put_url(void *context, char ret_url[API_URL_BYTES])
 		if (!is_near(name) && (!best || (is_whole && is_better)))
 			best = name;
 	}
-	ret_url[0] = 0;
-	if (best)
+	snprintf(ret_url, API_URL_BYTES, "%s", given);
+	if (best && !given[0])
 		snprintf(ret_url, API_URL_BYTES, "https://%s%s%s:%s", strchr(best, ':') ? "[" : "", best,
 			strchr(best, ':') ? "]" : "", server->admission.port);
 }
@@ -163,9 +168,16 @@ static struct span cookie_login(void *context, const struct http_request *reques
 	return login ? span_of(login->id) : (struct span){0};
 }
 
-static struct span cookie_name(void *context)
+static struct api_cookie cookie(void *context, const struct http_request *request)
 {
-	return span_of(of(context)->admission.cookie);
+	const struct login_cookie *found = admission_cookie(of(context), request);
+
+	return (struct api_cookie){.name = found->name, .path = found->path, .secure = found->secure};
+}
+
+static int put_config(void *context, struct buf *out)
+{
+	return config_put_json(out, &of(context)->options->config);
 }
 
 static bool find_site_file(void *context, struct span name, struct arena *arena, struct site_file *ret_file)
@@ -279,7 +291,9 @@ void host_init(struct server *server)
 		.no_site = no_site,
 		.hash = hash_text,
 		.cookie_login = cookie_login,
-		.cookie_name = cookie_name,
+		.cookie = cookie,
+		.public_url = public_url,
+		.put_config = put_config,
 		.process_is_alive = process_is_alive,
 		.put_metrics = put_metrics,
 		.ask = ask,

@@ -69,17 +69,29 @@ addEventListener("keydown", e => {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", e => { shade.value = e.matches ? "dark" : "light"; });
 
+const place = "stint.place";
+const keepPlace = () => { try { if (!me.value && location.hash.startsWith("#/")) sessionStorage.setItem(place, location.hash); } catch { /* no storage: it begins at the overview */ } };
+function placeKept() {
+  try {
+    const kept = sessionStorage.getItem(place) ?? "";
+    sessionStorage.removeItem(place);
+    if (kept) return kept;
+  } catch { /* no storage */ }
+  return href("overview");
+}
+
 async function start() {
   try {
     const theme = localStorage.getItem("stint.theme");
     if (theme) document.documentElement.dataset.theme = theme;
   } catch { /* no storage: the system's theme */ }
   const code = /^#k=(.+)$/.exec(location.hash)?.[1];
+  if (!code) keepPlace(); // where the page was to be opened, for after the login
   if (code) {
     history.replaceState(null, "", location.pathname + location.search); // the code is gone from the address before anything else
     try {
       await login(decodeURIComponent(code));
-      route.value = { page: "overview", id: "", query: new URLSearchParams() };
+      go(placeKept());
     } catch (fault) {
       problem.value = /** @type {Error} */ (fault).message;
     }

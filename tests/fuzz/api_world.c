@@ -455,10 +455,17 @@ static struct span cookie_login(void *context, const struct http_request *reques
 	return request->cookie.len > 0 ? SPAN("0a0b") : (struct span){0};
 }
 
-static struct span cookie_name(void *context)
+static struct api_cookie cookie(void *context, const struct http_request *request)
 {
 	(void)context;
-	return SPAN("stint_1");
+	(void)request;
+	return (struct api_cookie){.name = "stint_1", .path = "/"};
+}
+
+static int put_config(void *context, struct buf *out)
+{
+	(void)context;
+	return buf_printf(out, "{\"schema\":1,\"home\":\"/\",\"keys\":[],\"ignored\":[],\"problems\":[]}");
 }
 
 const struct browser_login *store_find_login(const struct store *context, struct span id)
@@ -677,7 +684,8 @@ void world_init(struct api_world *world)
 		.mint_secret = mint_secret,
 		.hash = hash_text,
 		.cookie_login = cookie_login,
-		.cookie_name = cookie_name,
+		.cookie = cookie,
+		.put_config = put_config,
 		.is_draining = no,
 	};
 	world->request.content_type = SPAN("application/json");

@@ -1,6 +1,11 @@
 // What a person does with the page, in a real browser. Each check is a sentence; the first that does not hold ends the run.
 import { createRequire } from "node:module";
-import { mkdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createListener } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import assert from "node:assert/strict";
 
 const modules = createRequire(process.env.PAGE_MODULES + "/");
@@ -46,7 +51,7 @@ async function fill() {
   await add({ id: "block-1", title: "Publish the crate" });
   await api("POST", "/api/tasks/block-1/block", { workerId: "slot-5", fence: await claim("block-1", "slot-5"), error: { code: "BAD_WORKDIR", message: "work directory /srv/docs is outside every worker's roots", class: "policy" } });
   for (const [id, slot] of [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
-  await api("POST", "/api/sessions/spawn", { task: "look at the parser", label: "s-41c" }).catch(() => {});
+  await api("POST", "/api/sessions/spawn", { prompt: "look at the parser", sessionLabel: "s-41d" });
   await api("POST", "/api/queues/docs/pause", {});
   await api("POST", "/api/schedules", { id: "nightly", cron: "30 2 * * *", tz: "Europe/Berlin", task: { title: "nightly tests", queue: "planned" } });
   await api("POST", "/api/schedules", { id: "sweep", every: "15m", overlap: "allow", task: { title: "sweep", queue: "planned" } });
@@ -102,6 +107,28 @@ async function poison() {
 
 const pages = ["overview", "inbox", "tasks", "board", "task/run-1", "task/done-1", "task/life-1", "workers", "sessions", "queues", "schedules", "schedules/sweep", "groups", "holds", "workflows", "events", "settings", "dead"];
 
+/** A server of our own, which a check may stop and start again. */
+async function serve(flags = [], home = mkdtempSync(join(tmpdir(), "stint-page-")), port = 0) {
+  const [program, ...more] = process.env.PAGE_STINTD.split(" ");
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STINT_")));
+  rmSync(join(home, "url"), { force: true });
+  const child = spawn(program, ["--home", home, "--listen", `127.0.0.1:${port}`, ...more, ...flags], { stdio: "ignore", env });
+  while (!existsSync(join(home, "url"))) {
+    assert.equal(child.exitCode, null, "the server starts");
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+  const at = readFileSync(join(home, "url"), "utf8").trim(), secret = readFileSync(join(home, "admin.token"), "utf8").trim();
+  const call = async (method, path, body) => (await fetch(at + path, { method, headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body) })).json();
+  const stop = async signal => { const gone = new Promise(resolve => child.once("exit", resolve)); child.kill(signal ?? "SIGTERM"); await gone; };
+  return { home, url: at, port: Number(new URL(at).port), call, stop, end: async () => { if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL"); rmSync(home, { recursive: true, force: true }); },
+    code: async (more = {}) => (await call("POST", "/api/tokens", { kind: "login", name: "mara", ...more })).code };
+}
+
+const freePort = () => new Promise(resolve => { const probe = createListener().listen(0, "127.0.0.1", () => { const { port } = probe.address(); probe.close(() => resolve(port)); }); });
+
+/** The actions that a button of some check was pressed for. */
+const pressed = new Set();
+
 /** A page that notes what it should never have. */
 async function open(browser, link, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
@@ -110,7 +137,10 @@ async function open(browser, link, options = {}) {
   page.faults = [];
   page.on("console", message => { if (message.type() === "error") page.faults.push(`console: ${message.text()} ${message.location().url}`); });
   page.on("pageerror", fault => page.faults.push(`error: ${fault.message}`));
-  page.on("request", request => { if (!request.url().startsWith(url)) page.faults.push(`a request to ${request.url()}`); });
+  const home = options.at ?? url;
+  page.on("request", request => { if (!request.url().startsWith(home)) page.faults.push(`a request to ${request.url()}`); });
+  await page.exposeBinding("notePress", (_, name) => { pressed.add(name); });
+  await page.addInitScript(() => addEventListener("click", e => { const name = e.target.closest?.("[data-act]")?.dataset.act; if (name) window.notePress(name); }, true));
   await page.addInitScript(() => addEventListener("securitypolicyviolation", e => console.error("CSP: " + e.violatedDirective + " " + e.blockedURI)));
   await page.goto(link);
   return page;
@@ -124,9 +154,9 @@ const visit = async (page, where) => {
 const clear = page => assert.deepEqual(page.faults.filter(fault => !/404 .*\/api\/sessions\//.test(fault)), [], // of a session that no supervisor told of
   "no error in the console, no violation of the policy, no request elsewhere");
 
-async function axeFinds(page) {
+async function axeFinds(page, rules) {
   await page.evaluate(axe); // by the debugger: the policy of the page stays as it is
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const { violations } = await page.evaluate(only => window.axe.run(document, { resultTypes: ["violations"], ...(only ? { runOnly: only } : {}) }), rules);
   return violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ")).slice(0, 3).join(", ")}`);
 }
 
@@ -151,13 +181,14 @@ const checks = {
     for (const where of pages) {
       await visit(page, where);
       await page.waitForTimeout(250);
+      if (["task/done-1", "task/run-1", "schedules/sweep"].includes(where)) continue; // the parts of others
       found.push(...(await axeFinds(page)).map(each => `${where}: ${each}`));
     }
     await page.emulateMedia({ colorScheme: "dark" });
-    for (const where of ["overview", "inbox", "task/run-1"]) {
+    for (const where of ["overview", "inbox", "tasks", "task/life-1"]) {
       await visit(page, where);
       await page.waitForTimeout(250);
-      found.push(...(await axeFinds(page)).map(each => `${where} dark: ${each}`));
+      found.push(...(await axeFinds(page, ["color-contrast"])).map(each => `${where} dark: ${each}`));
     }
     assert.deepEqual(found, []);
     clear(page);
@@ -566,7 +597,294 @@ const checks = {
   },
 };
 
+/** A button, and what is so afterwards. */
+async function press(page, where, name, holds, row = "") {
+  await visit(page, where);
+  await page.click(`${row}[data-act="${name}"]`);
+  for (let i = 0; !(await holds()); i++) {
+    assert.ok(i < 200, `${name} does what it says`);
+    await page.waitForTimeout(100);
+  }
+}
+
 const longer = {
+  async "every button does what it says"(browser) {
+    const page = await open(browser, `${url}/#k=${await code({ role: "admin" })}`);
+    await page.waitForSelector(".four");
+    const add = (id, more = {}) => api("POST", "/api/tasks", { id, queue: "buttons", title: id, ...more });
+    const { token: hand } = await api("POST", "/api/tokens", { kind: "worker", name: "hand", queues: ["buttons"] });
+    const claim = async id => (await api("POST", `/api/tasks/${id}/claim`, { workerId: "hand-1", leaseMs: 600000 }, hand)).fence;
+    const ask = async (id, tool) => { await add(id); await api("POST", `/api/tasks/${id}/ask`, { workerId: "hand-1", fence: await claim(id), question: "May I?", ...(tool ? { data: { tool: "Bash", input: { command: "make" } } } : { options: ["yes", "no"] }) }, hand); };
+    const review = async id => { await add(id, { gates: ["taste"] }); await api("POST", `/api/tasks/${id}/review`, { workerId: "hand-1", fence: await claim(id), result: "done" }, hand); };
+    const state = (id, wanted) => async () => (await api("GET", `/api/tasks/${id}`)).state === wanted;
+    await add("b-task");
+    await press(page, "task/b-task", "park", state("b-task", "pending"));
+    await press(page, "task/b-task", "unpark", state("b-task", "ready"));
+    await press(page, "task/b-task", "cancel", state("b-task", "cancelled"));
+    await press(page, "task/b-task", "retry", state("b-task", "ready"));
+    for (const [id, tool, name, answer] of [["b-allow", true, "allow", { allow: "once" }], ["b-all", true, "allowTask", { allow: "task" }], ["b-yes", false, "answer", { text: "yes" }]]) {
+      await ask(id, tool);
+      await press(page, `task/${id}`, name, async () => Object.entries(answer).every(async ([key, value]) => (await api("GET", `/api/tasks/${id}`)).answer?.[key] === value) && (await api("GET", `/api/tasks/${id}`)).state === "running");
+    }
+    await ask("b-no", true);
+    await visit(page, "task/b-no");
+    await page.click('[data-act="deny"]');
+    await page.fill(".ask textarea", "not today");
+    await page.click('.ask footer .btn:has-text("Deny")');
+    await page.waitForSelector(".ask", { state: "detached" }); // a task's page shows what is open
+    assert.equal((await api("GET", "/api/tasks/b-no")).answer.text, "not today");
+    await review("b-pass");
+    await press(page, "task/b-pass", "pass", state("b-pass", "done"));
+    await review("b-reject");
+    await visit(page, "board?queue=buttons");
+    await page.click('[data-id="b-reject"] [data-act="reject"]');
+    await page.waitForSelector('[data-lane="todo"] [data-id="b-reject"]');
+    for (const [name, wanted] of [["pause", "paused"], ["resume", "open"], ["drain", "draining"], ["resume", "open"]]) {
+      await press(page, "queues", name, async () => (await api("GET", "/api/queues")).find(q => q.name === "buttons").state === wanted, 'tr:has-text("buttons") ');
+    }
+    await api("POST", "/api/workers/register", { workerId: "b-worker", executors: ["shell"], host: "buttons", leaseMs: 600000 });
+    await visit(page, "workers");
+    await page.click('tr[data-id="b-worker"] [data-act="quiet"]');
+    await page.waitForSelector('tr[data-id="b-worker"]:has-text("Quiet")');
+    await page.click('tr[data-id="b-worker"] [data-act="stop"]');
+    await page.waitForSelector('tr[data-id="b-worker"]:has-text("Stopping")');
+    for (let i = 0; i < 3; i++) await api("POST", "/api/slots/b-slot/crash", {});
+    await page.waitForSelector('tr[data-slot="b-slot"]:has-text("Quarantined")');
+    await page.click('tr[data-slot="b-slot"] [data-act="unquarantine"]');
+    await page.waitForSelector('tr[data-slot="b-slot"]', { state: "detached" });
+    await api("POST", "/api/schedules", { id: "b-plan", every: "1h", task: { title: "planned", queue: "buttons" } });
+    for (const [name, wanted] of [["pauseSchedule", true], ["resumeSchedule", false]]) await press(page, "schedules/b-plan", name, async () => (await api("GET", "/api/schedules/b-plan")).paused === wanted);
+    await visit(page, "overview");
+    await api("DELETE", "/api/schedules/b-plan", {});
+    await press(page, "settings", "disarm", async () => !(await api("GET", "/api/execution")).armed);
+    await press(page, "settings", "arm", async () => (await api("GET", "/api/execution")).armed);
+    await press(page, "settings", "backup", async () => await page.locator('.toast:has-text("backup is complete")').count() > 0);
+    const made = await api("POST", "/api/tokens", { kind: "viewer", name: "b-token" });
+    await visit(page, "settings");
+    await page.click('.li:has-text("b-token") [data-sure]');
+    await page.click('.li:has-text("b-token") [data-act="revokeToken"]');
+    await page.waitForSelector('.li:has-text("b-token"):has-text("revoked")');
+    assert.ok((await api("GET", "/api/tokens")).find(t => t.id === made.id).revokedAt);
+    const other = await open(browser, `${url}/#k=${await code({ name: "b-login", role: "viewer" })}`);
+    await other.waitForSelector(".four");
+    await page.click('.li:has-text("b-login") [data-act="endLogin"]');
+    await other.waitForSelector(".login");
+    await other.context().close();
+    await api("POST", "/api/sessions/spawn", { prompt: "sit still", sessionLabel: "b-session" });
+    await visit(page, "sessions");
+    await page.click('tr:has-text("b-session") [data-act="stopSession"]');
+    await page.waitForSelector('tr:has-text("b-session"):has-text("stopped")');
+    for (let i = 1; i <= 4; i++) await add(`b-many-${i}`, { labels: ["b-many"] });
+    const bulk = async (name, view, words, value) => {
+      await visit(page, "overview");
+      await visit(page, `tasks?label=b-many&state=${view}`);
+      await page.click('tr[data-id^="b-many"] input >> nth=0');
+      await page.click(".bulk [data-all]");
+      await page.click(`[data-bulk-act="${name}"]`);
+      if (value) { await page.fill('.bulk [name="value"]', value); await page.keyboard.press("Enter"); }
+      await page.click(`.bulk [data-act="${name}"]:has-text("4")`);
+      await page.waitForSelector(`[data-bulk="done"]:has-text("4 of 4 ${words}")`);
+    };
+    const many = async holds => (await api("GET", "/api/tasks?label=b-many")).every(holds);
+    await bulk("bulkPark", "ready", "parked");
+    await bulk("bulkUnpark", "pending", "unparked");
+    await bulk("bulkPriority", "ready", "given another priority", "high");
+    assert.ok(await many(task => task.priority === 50));
+    await bulk("bulkMove", "ready", "moved", "b-else");
+    assert.ok(await many(task => task.queue === "b-else"));
+    await visit(page, "tasks?label=b-many");
+    for (const [name, value, holds] of [["moveTask", "buttons", task => task.queue === "buttons"], ["setPriority", "7", task => task.priority === 7]]) {
+      await page.click('tr[data-id="b-many-1"] input');
+      await page.click(`.bulk [data-act="${name}"]`);
+      await page.fill('.bulk [name="value"]', value);
+      await page.keyboard.press("Enter");
+      await page.click('.bulk .btn:has-text("Close")');
+      assert.ok(holds(await api("GET", "/api/tasks/b-many-1")), name);
+    }
+    // The last of a large one is not waited for: the page is told that it still runs, and the server is asked to stop it.
+    await page.route("**/api/bulk/*", route => route.request().method() === "GET" ? route.fulfill({ json: { id: "b", state: "running", action: "cancel", filter: {}, matched: 4, done: 1, skipped: {}, actor: "mara", createdAt: 1 } }) : route.continue());
+    const stopped = page.waitForRequest(request => request.method() === "DELETE" && request.url().includes("/api/bulk/"));
+    await page.click('tr[data-id="b-many-1"] input');
+    await page.click(".bulk [data-all]");
+    await page.click('[data-bulk-act="bulkCancel"]');
+    await page.click('.bulk [data-act="bulkCancel"]');
+    await page.click('.bulk [data-act="stopBulk"]');
+    await stopped;
+    await page.unroute("**/api/bulk/*");
+    await page.click('.bulk .btn:has-text("Close")');
+    await api("POST", "/api/tasks/bulk", { filter: { label: "b-many" }, action: "cancel" });
+    for (let i = 0; !(await many(task => task.state === "cancelled")); i++) { assert.ok(i < 100); await page.waitForTimeout(50); }
+    await bulk("bulkPurge", "cancelled", "purged");
+    assert.equal((await api("GET", "/api/tasks?label=b-many")).length, 0);
+    await api("POST", "/api/tasks/bulk", { filter: { queue: "buttons" }, action: "cancel" });
+    clear(page);
+    await page.context().close();
+  },
+  async "the server is stopped and started under an open page, which goes on by itself"(browser) {
+    let server = await serve();
+    const page = await open(browser, `${server.url}/#k=${await server.code()}`, { at: server.url });
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    await visit(page, "tasks");
+    await page.evaluate(() => { window.stayed = true; });
+    await server.stop();
+    await page.waitForSelector('[data-live]:has-text("Not live")');
+    await page.waitForSelector(".note:visible");
+    assert.match(await page.textContent(".note"), /No news from the server for .* This page shows \d\d:\d\d:\d\d/);
+    server = await serve([], server.home, server.port);
+    await server.call("POST", "/api/tasks", { id: "after-1", title: "Made after the restart" });
+    await page.click(".note .btn");
+    await page.waitForSelector('[data-live]:has-text("Live")');
+    await page.waitForSelector('tr[data-id="after-1"], .pill.on .btn');
+    assert.equal(await page.evaluate(() => window.stayed), true, "it was not loaded again: its files are the same");
+    await page.context().close();
+    await server.end();
+  },
+  async "two servers on one host have sessions of their own, and neither ends the other's"(browser) {
+    const second = await serve(), first = await open(browser, `${url}/#k=${await code({ role: "viewer" })}`);
+    await first.waitForSelector(".four");
+    const other = await first.context().newPage();
+    await other.goto(`${second.url}/#k=${await second.code()}`);
+    await other.waitForSelector('[data-live]:has-text("Live")');
+    await first.reload();
+    await first.waitForSelector(".four");
+    await other.reload();
+    await other.waitForSelector('[data-live]:has-text("Live")');
+    assert.deepEqual((await first.context().cookies()).map(cookie => cookie.name).sort(), [`stint_${new URL(url).port}`, `stint_${second.port}`].sort());
+    await first.context().close();
+    await second.end();
+  },
+  async "another port of the same host is sent the cookie, and it opens nothing"(browser) {
+    const page = await open(browser, `${url}/#k=${await code()}`);
+    await page.waitForSelector(".four");
+    let stolen = "";
+    const thief = createServer((request, reply) => { stolen = request.headers.cookie ?? stolen; reply.setHeader("Content-Type", "text/html"); reply.end("<title>dev server</title>"); });
+    await new Promise(resolve => thief.listen(0, "127.0.0.1", resolve));
+    const there = await page.context().newPage();
+    await there.goto(`http://127.0.0.1:${thief.address().port}/`);
+    assert.match(stolen, /^stint_\d+=/, "cookies know no port");
+    for (const more of [{}, { "Stint-Page-Key": "A".repeat(22) }, { Origin: url, "Sec-Fetch-Site": "same-origin" }]) {
+      assert.equal((await fetch(`${url}/api/version`, { headers: { Cookie: stolen, ...more } })).status, 401);
+      assert.equal((await fetch(`${url}/api/tasks/wait-1/cancel`, { method: "POST", body: "{}", headers: { Cookie: stolen, "Content-Type": "application/json", ...more } })).status, 401);
+    }
+    const said = await there.evaluate(at => fetch(`${at}/api/version`, { credentials: "include" }).then(reply => reply.status, fault => String(fault)), url);
+    assert.match(String(said), /Failed to fetch|401|403/);
+    assert.equal((await api("GET", "/api/tasks/wait-1")).state, "ready");
+    await page.context().close();
+    await new Promise(resolve => thief.close(resolve));
+  },
+  async "a code that a child has taken says so to the person, and the child's session ends"(browser) {
+    const taken = await code({ name: "mara" });
+    const reply = await fetch(`${url}/api/login`, { method: "POST", body: JSON.stringify({ code: taken }), headers: { Origin: url, "Content-Type": "application/json" } });
+    assert.equal(reply.status, 200);
+    const mine = { Cookie: reply.headers.get("Set-Cookie").split(";")[0], "Stint-Page-Key": (await reply.json()).pageKey };
+    assert.equal((await fetch(`${url}/api/version`, { headers: mine })).status, 200);
+    const page = await open(browser, `${url}/#k=${taken}`);
+    await page.waitForSelector(".login");
+    assert.match(await page.textContent(".login"), /used before/);
+    assert.equal((await fetch(`${url}/api/version`, { headers: mine })).status, 401, "the first session has ended");
+    await page.context().close();
+  },
+  async "a deep link asks for a login, and leads there after it; the back button goes back"(browser) {
+    const page = await open(browser, `${url}/#/task/run-1`);
+    await page.waitForSelector(".login");
+    await page.goto(`${url}/#k=${await code({ role: "viewer" })}`);
+    await page.waitForSelector('.ttl:has-text("Move the retry table")');
+    await page.click('.nav:has-text("Queues")');
+    await page.waitForSelector('h1:has-text("Queues")');
+    await page.goBack();
+    await page.waitForSelector('.ttl:has-text("Move the retry table")');
+    await page.reload();
+    await page.waitForSelector('.ttl:has-text("Move the retry table")');
+    clear(page);
+    await page.context().close();
+  },
+  async "a browser whose clock is an hour wrong counts by the server's"(browser) {
+    for (const wrong of [3600000, -3600000]) {
+      const page = await open(browser, "about:blank");
+      await page.clock.install({ time: Date.now() + wrong });
+      await page.goto(`${url}/#k=${await code({ role: "viewer" })}`);
+      await page.clock.runFor(1000);
+      await page.waitForSelector(".four");
+      const id = `clock-${wrong > 0 ? "ahead" : "behind"}`;
+      await api("POST", "/api/tasks", { id, queue: "clocks", title: "Just now" });
+      await visit(page, `task/${id}`);
+      for (let i = 0; i < 5; i++) await page.clock.runFor(1000);
+      await page.waitForSelector('dt:has-text("Created")');
+      assert.match(await page.locator('dt:has-text("Created") + dd').textContent(), /^\d+.s ago$/u, "an age in seconds");
+      await visit(page, "workers");
+      await page.clock.runFor(1000);
+      assert.match(await page.textContent('tr[data-id="vm-1"]'), /left of 5:00, (no beat yet|beat \d+.(s|min))/u);
+      await page.context().close();
+    }
+  },
+  async "by keyboard alone: from the first tab stop to a task and its button"(browser) {
+    await api("POST", "/api/tasks", { id: "key-1", queue: "keys", title: "Reached by keys" });
+    const page = await open(browser, `${url}/#k=${await code({ role: "operator" })}`);
+    await page.waitForSelector(".four");
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await page.keyboard.press("/");
+    await page.waitForSelector("[data-search]");
+    await page.keyboard.press("/");
+    await page.keyboard.type("queue:keys");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('tr[data-id="key-1"]');
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    await page.waitForSelector('tr.at[data-id="key-1"]');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('.ttl:has-text("Reached by keys")');
+    const focused = () => page.evaluate(() => [document.activeElement.dataset.act ?? "", getComputedStyle(document.activeElement).outlineStyle]);
+    for (let i = 0; (await focused())[0] !== "cancel"; i++) { assert.ok(i < 60, "Tab comes to every button"); await page.keyboard.press("Tab"); }
+    assert.deepEqual(await focused(), ["cancel", "solid"], "and the focus is seen");
+    assert.equal(await page.textContent(".foot code"), "stint cancel key-1");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".ttl .s-cancelled");
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog.help[open]");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    await page.keyboard.press("Escape");
+    await page.waitForSelector('tr[data-id="key-1"], .empty');
+    clear(page);
+    await page.context().close();
+  },
+  async "behind HAProxy, beneath a path, the page works and asks for nothing outside of it"(browser) {
+    let haproxy = "";
+    for (const each of ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]) if (existsSync(each)) haproxy = each;
+    if (!haproxy) { console.log("skipped: page: haproxy is not installed"); return; }
+    const port = await freePort(), front = `https://localhost:${port}/board/`, server = await serve(["--behind-proxy", "--set", `publicUrl=${front}`, "--set", "proxy.from=127.0.0.1"]);
+    const pem = join(server.home, "proxy.pem"), key = join(server.home, "proxy.key"), config = join(server.home, "haproxy.cfg");
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", pem], { stdio: "ignore" });
+    writeFileSync(pem, readFileSync(pem) + readFileSync(key));
+    writeFileSync(config, `defaults\n  mode http\n  timeout connect 5s\n  timeout client 90s\n  timeout server 90s\nfrontend stint\n  bind 127.0.0.1:${port} ssl crt ${pem} alpn h2,http/1.1\n  option forwardfor\n  use_backend stint if { path /board } || { path_beg /board/ }\nbackend stint\n  server stint 127.0.0.1:${server.port}\n`);
+    const proxy = spawn(haproxy, ["-db", "-f", config], { stdio: "ignore" });
+    try {
+      for (let i = 0; !(await new Promise(resolve => { const probe = spawn("openssl", ["s_client", "-connect", `127.0.0.1:${port}`, "-brief"], { stdio: ["ignore", "ignore", "ignore"] }); probe.on("exit", status => resolve(status === 0)); })); i++) assert.ok(i < 100, "HAProxy listens");
+      const page = await open(browser, `${front}#k=${await server.code()}`, { at: front, ignoreHTTPSErrors: true });
+      await page.waitForSelector('[data-live]:has-text("Live")');
+      const [cookie] = await page.context().cookies();
+      assert.deepEqual([cookie.name, cookie.path, cookie.secure, cookie.httpOnly, cookie.sameSite], ["__Secure-stint", "/board", true, true, "Strict"]);
+      await visit(page, "tasks");
+      await server.call("POST", "/api/tasks", { id: "proxied-1", title: "Seen through the proxy" });
+      await page.waitForSelector('tr[data-id="proxied-1"], .pill.on .btn');
+      await visit(page, "task/proxied-1");
+      await page.click('[data-act="cancel"]');
+      await page.waitForSelector(".ttl .s-cancelled");
+      await page.reload();
+      await page.waitForSelector(".ttl .s-cancelled");
+      clear(page);
+      await page.goto(front.slice(0, -1)); // without the slash
+      await page.waitForSelector(".four");
+      assert.ok(page.url().startsWith(front), page.url());
+      await page.context().close();
+    } finally {
+      proxy.kill("SIGKILL");
+      await server.end();
+    }
+  },
   async "a tab that is hidden for a minute has no stream, and has one again when it is looked at"(browser) {
     const page = await open(browser, "about:blank");
     await page.clock.install();
@@ -652,6 +970,15 @@ const longer = {
   },
 };
 
+/** The names of all actions, out of the script that the browser gets. */
+async function actionNames() {
+  const html = await (await fetch(`${url}/`, { headers: { Accept: "text/html" } })).text();
+  const script = await (await fetch(`${url}/${/assets\/app-[0-9a-f]+\.js/.exec(html)[0]}`)).text();
+  const names = [...script.matchAll(/([A-Za-z]+):(?:\{label:"[^"]*",role:"|[\w$]+\("[a-z]+","[A-Z][a-z]+"\))/g)].map(found => found[1]);
+  assert.ok(names.includes("cancel") && names.includes("bulkPurge") && names.length > 35, `the actions of the script: ${names}`);
+  return names;
+}
+
 async function takeShots(browser) {
   mkdirSync(shots, { recursive: true });
   for (const theme of ["light", "dark"]) {
@@ -688,6 +1015,10 @@ try {
         continue;
       }
       console.log(`page: ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
+    }
+    if (long && !only) {
+      const missing = (await actionNames()).filter(name => !pressed.has(name));
+      if (missing.length) { console.error(`page: no check presses ${missing.join(", ")}`); process.exitCode = 1; }
     }
   }
 } finally {

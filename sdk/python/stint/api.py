@@ -34,6 +34,7 @@ Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
 TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3 | TokenDraft4"
+ConfigOrigin: TypeAlias = "Literal[\"default\", \"file\", \"environment\", \"flag\"]"
 Errors: TypeAlias = "list[ErrorsItem]"
 Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
 Heartbeats: TypeAlias = "Heartbeats1 | Heartbeats2"
@@ -964,6 +965,32 @@ class QueryAnswer(TypedDict):
     truncated: bool
 
 
+class ConfigKeysItem(TypedDict):
+    key: str
+    value: str | int | bool
+    source: ConfigOrigin
+    origin: NotRequired[str]
+    line: NotRequired[int]
+    column: NotRequired[int]
+
+
+class ConfigIgnoredItem(TypedDict):
+    key: str
+    program: str
+    source: ConfigOrigin
+    origin: NotRequired[str]
+    line: NotRequired[int]
+    column: NotRequired[int]
+
+
+class Config(TypedDict):
+    schema: Literal[1]
+    home: str
+    keys: list[ConfigKeysItem]
+    ignored: list[ConfigIgnoredItem]
+    problems: list[Any]
+
+
 class Version(TypedDict):
     name: Literal["stint"]
     version: str
@@ -1518,6 +1545,7 @@ class LoginCode(TypedDict):
     createdAt: Moment
     expiresAt: Moment
     code: str
+    page: NotRequired[str]
 
 
 class LoginBody(TypedDict):
@@ -1726,6 +1754,12 @@ class RenewBody(TypedDict):
     hash: NotRequired[str | None]
 
 
+class Certificate(TypedDict):
+    endsAt: Moment
+    stale: NotRequired[Literal[True]]
+    problem: NotRequired[str]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1738,6 +1772,7 @@ class HealthzReply(TypedDict):
     status: Literal["ready", "standby"]
     leader: NotRequired[Leader]
     damage: NotRequired[int]
+    certificate: NotRequired[Certificate]
 
 
 class ReadyzReply(TypedDict):
@@ -1745,6 +1780,7 @@ class ReadyzReply(TypedDict):
     leader: NotRequired[Leader]
     damage: NotRequired[int]
     places: NotRequired[list[str]]
+    certificate: NotRequired[Certificate]
 
 
 class LeaderReply(TypedDict):
@@ -2177,6 +2213,10 @@ class Api:
     def metrics(self) -> str:
         """Counters and gauges for Prometheus: `GET /metrics`."""
         return self.call("GET", "/metrics", repeatable=True, text=True)
+
+    def read_config(self) -> Config:
+        """The effective configuration: `GET /api/config`."""
+        return self.call("GET", "/api/config", repeatable=True)
 
     def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: str | None = None) -> Stats:
         """Figures over time: `GET /api/stats`."""

@@ -135,6 +135,9 @@ export type BackupWanted = { file?: string | null };
 export type Backup = { file: string; path: string; bytes: number; lastEvent: number };
 export type Query = { sql: string; params?: Array<string | number | boolean | null> | null };
 export type QueryAnswer = { columns: Array<string>; rows: Array<Array<string | number | null | { base64: string }>>; truncated: boolean };
+/** Where a value came from: the name of the flag or variable, or the path of the file with line and column. */
+export type ConfigOrigin = "default" | "file" | "environment" | "flag";
+export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
 export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; armed?: boolean };
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
@@ -225,8 +228,8 @@ export type ScheduleRun = { at?: number | null };
 export type ScheduleGone = { id: Id };
 /** What the browser may do: never more than the token that made the code. */
 export type LoginRole = "viewer" | "approver" | "operator" | "admin";
-/** A code for a browser. The link is the server's address with #k=CODE behind it. */
-export type LoginCode = { id: string; kind: "login"; name: string; role: LoginRole; createdAt: Moment; expiresAt: Moment; code: string };
+/** A code for a browser. The link is `page`, or else the server's address, with /#k=CODE behind it. */
+export type LoginCode = { id: string; kind: "login"; name: string; role: LoginRole; createdAt: Moment; expiresAt: Moment; code: string; page?: string };
 export type LoginBody = { code: string };
 /** A browser session, or the open code of one. */
 export type Login = { id: string; name: string; role: LoginRole; maker: string; state: "code" | "open" | "ended"; createdAt: Moment; usedAt: Moment | null; endedAt: Moment | null; expiresAt: Moment; current: boolean; pageKey?: string };
@@ -257,6 +260,8 @@ export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; s
 export type JoinCode = { id: string; kind: "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment; uses: number; used: number; tokenLivesMs: number; url?: string; code: string };
 export type EnrolBody = { code: string; id: string; hash: string; host?: string | null };
 export type RenewBody = { hash?: string | null };
+/** The TLS certificate that the server shows. */
+export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -651,12 +656,12 @@ export abstract class Api {
   }
 
   /** Does it serve? As /readyz, for those who ask by this name: `GET /healthz`. */
-  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number }> {
+  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; certificate?: Certificate }> {
     return this.call("GET", "/healthz", { repeatable: true }, options);
   }
 
   /** Does it serve?: `GET /readyz`. */
-  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string> }> {
+  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string>; certificate?: Certificate }> {
     return this.call("GET", "/readyz", { repeatable: true }, options);
   }
 
@@ -668,6 +673,11 @@ export abstract class Api {
   /** Counters and gauges for Prometheus: `GET /metrics`. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.call("GET", "/metrics", { repeatable: true, text: true }, options);
+  }
+
+  /** The effective configuration: `GET /api/config`. */
+  readConfig(options: CallOptions = {}): Promise<Config> {
+    return this.call("GET", "/api/config", { repeatable: true }, options);
   }
 
   /** Figures over time: `GET /api/stats`. */

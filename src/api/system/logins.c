@@ -116,6 +116,9 @@ void login_code_finish(struct api_call *call, const struct result *results)
 	json_member_int(&object, "createdAt", login->made_ms);
 	json_member_int(&object, "expiresAt", login->made_ms + LOGIN_CODE_MS);
 	json_member_string(&object, "code", minted->text);
+	const char *page = call->host->public_url ? call->host->public_url(call->host->context) : "";
+	if (page[0])
+		json_member_cstr(&object, "page", page);
 	call_reply(call, 201, json_end(&object));
 }
 
@@ -260,11 +263,10 @@ void login_finish(struct api_call *call, const struct result *results)
 	put_login(call, &object, login);
 	json_member_string(&object, "pageKey", made->key.text);
 	int r = json_end(&object);
-	struct span name = host->cookie_name(host->context);
-	bool secure = name.len > 2 &&
-		memcmp(name.data, "__", 2) == 0; /* a name that browsers take by https alone */
-	buf_printf(&cookie, "%.*s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s", SPAN_ARGS(name),
-		SPAN_ARGS(made->cookie.text), LOGIN_LIVES_MS / 1000, secure ? "; Secure" : "");
+	struct api_cookie kind = host->cookie(host->context, call->request);
+	buf_printf(&cookie, "%s=%.*s; Path=%s; HttpOnly; SameSite=Strict; Max-Age=%d%s", kind.name,
+		SPAN_ARGS(made->cookie.text), kind.path, LOGIN_LIVES_MS / 1000,
+		kind.secure ? "; Secure" : "");
 	call_reply(call, 200, r);
 	if (r == 0)
 		call_keep(call, &cookie, &call->reply.cookie);

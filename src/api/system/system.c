@@ -248,6 +248,19 @@ void system_version_read(struct api_call *call)
 	call_reply(call, 200, json_end(&object));
 }
 
+void system_config_read(struct api_call *call)
+{
+	const struct api_services *host = call->host;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	if (!host->put_config) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+		return;
+	}
+	call_reply(call, 200, host->put_config(host->context, call->body));
+}
+
 /* A client that can read OpenMetrics says so in Accept, and gets it. */
 static bool accepts_open_metrics(struct span accept)
 {

@@ -43,7 +43,9 @@ const char *dashboard_link(struct cli *cli, const char *url, const char *role, b
 		.optional = !needed};
 	if (server_ask(cli, &question, &reply) != 0 || !reply.root)
 		return NULL;
-	struct span code = field_text(reply.root, "code");
+	struct span code = field_text(reply.root, "code"), page = field_text(reply.root, "page");
+	if (page.len > 0) /* publicUrl: behind its proxy, the server is not for browsers at its own address */
+		url = cli_text(cli, "%.*s", SPAN_ARGS(page));
 	size_t len = strlen(url);
 	while (len > 0 && url[len - 1] == '/')
 		len--;

@@ -94,7 +94,7 @@ struct span connection_passed_host(const struct connection *connection)
 
 const struct source_key *connection_source(const struct connection *connection)
 {
-	return &connection->source;
+	return &connection->client;
 }
 
 void connection_peer(const struct connection *connection, char ret_address[API_PEER_BYTES])
@@ -624,6 +624,18 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	mark_dirty(connection);
 }
 
+/* Who is asking. Only peers that are named as proxies get so far where any is, and what one says is believed. */
+static struct source_key client_of(const struct connection *connection, const struct http_request *request)
+{
+	const struct front *front = &connection->server->options->front;
+	unsigned char address[ADDRESS_BYTES];
+
+	if (front->proxy_count > 0 && connection->stream.type == UV_TCP &&
+		front_client(front, request->forwarded_for, address))
+		return source_at(address);
+	return connection->source;
+}
+
 static bool take_request(struct connection *connection)
 {
 	struct exchange *exchange = exchange_new(connection->server);
@@ -644,6 +656,9 @@ static bool take_request(struct connection *connection)
 	connection->taken_bytes = connection->held_bytes;
 	connection->heard_bytes = 0;
 	exchange->began_ns = connection->server->now_ns;
+	connection->client = client_of(connection, copy);
+	exchange->lacks_slash =
+		front_strip(&connection->server->options->front, &copy->path) == FRONT_PATH_SLASH;
 	exchange_begin(connection->server, exchange);
 	return !is_closed(connection);
 }
@@ -696,7 +711,8 @@ static bool is_vouched(struct connection *connection)
 	if (!connection->lobby_of || connection->held_bytes > connection->taken_bytes)
 		return true;
 	http_input_head(connection->input, &head);
-	if (!admission_payer(connection->server, &connection->source, &head, &key, &scopes))
+	struct source_key client = client_of(connection, &head);
+	if (!admission_payer(connection->server, &client, &head, &key, &scopes))
 		return false;
 	payer_seat(connection, &key, scopes);
 	return true;
@@ -1120,6 +1136,16 @@ static bool is_late(struct server *server, uv_stream_t *listener)
 	return true;
 }
 
+/* Where proxies are named, nobody else is let in by TCP. */
+static bool may_connect(struct connection *connection)
+{
+	const struct front *front = &connection->server->options->front;
+	unsigned char address[ADDRESS_BYTES];
+
+	return front->proxy_count == 0 || connection->stream.type != UV_TCP ||
+		(address_of(&connection->stream, address) && front_is_proxy(front, address));
+}
+
 void connection_accept(uv_stream_t *listener, int status)
 {
 	struct server *server = listener->data;
@@ -1148,6 +1174,11 @@ void connection_accept(uv_stream_t *listener, int status)
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
 	connection->born = server->connections.tick;
 	if (uv_accept(listener, &connection->stream) < 0 || server->stopping) {
+		connection_close(connection);
+		return;
+	}
+	if (!may_connect(connection)) {
+		journal_refused_connection("proxy.from does not name this peer");
 		connection_close(connection);
 		return;
 	}

@@ -40,6 +40,7 @@ struct connection {
 	struct secure *secure; /* NULL: it has no TLS */
 	LIST_ENTRY(connection) all;
 	struct source_key source;
+	struct source_key client;     /* of the last request: who is behind a proxy, or the source */
 	struct source *lobby_of;      /* a stranger's; NULL: it has shown a right credential */
 	struct payer *payer;          /* for whom it counts; NULL: a stranger's */
 	TAILQ_ENTRY(connection) seat; /* in the lobby, or with its payer */

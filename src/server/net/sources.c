@@ -18,35 +18,44 @@ enum {
 
 static const struct source_key loopback = {.bytes = {[10] = 0xff, 0xff, 127, [15] = 1}};
 
-static struct source_key key_of(const struct sockaddr_storage *address)
+struct source_key source_at(const unsigned char address[SOURCE_BYTES])
 {
-	const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+	static const unsigned char six_loopback[SOURCE_BYTES] = {[SOURCE_BYTES - 1] = 1};
+	static const unsigned char four[NET_BYTES + 4] = {[10] = 0xff, 0xff};
 	struct source_key key = {0};
 
-	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(six))
+	if (memcmp(address, six_loopback, SOURCE_BYTES) == 0)
 		return loopback;
-	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
-		memcpy(key.bytes, six, sizeof key.bytes);
-	} else if (address->ss_family == AF_INET6) {
-		memcpy(key.bytes, six, NET_BYTES);
+	bool is_four = memcmp(address, four, sizeof four) == 0;
+	memcpy(key.bytes, address, is_four ? SOURCE_BYTES : NET_BYTES);
+	return is_four && key.bytes[sizeof four] == 127 ? loopback : key;
+}
+
+bool address_of(uv_stream_t *stream, unsigned char ret_address[SOURCE_BYTES])
+{
+	struct sockaddr_storage address = {0};
+	int len = sizeof address;
+
+	if (stream->type != UV_TCP ||
+		uv_tcp_getpeername((const uv_tcp_t *)stream, (struct sockaddr *)&address, &len) < 0)
+		return false;
+	memset(ret_address, 0, SOURCE_BYTES);
+	if (address.ss_family == AF_INET6) {
+		memcpy(ret_address, &((const struct sockaddr_in6 *)&address)->sin6_addr, SOURCE_BYTES);
 	} else {
-		key.bytes[10] = key.bytes[11] = 0xff;
-		memcpy(key.bytes + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+		ret_address[10] = ret_address[11] = 0xff;
+		memcpy(ret_address + 12, &((const struct sockaddr_in *)&address)->sin_addr, 4);
 	}
-	return key.bytes[11] == 0xff && key.bytes[12] == 127 ? loopback : key;
+	return true;
 }
 
 struct source_key source_of(uv_stream_t *stream)
 {
-	struct sockaddr_storage address = {0};
-	int len = sizeof address;
+	unsigned char address[SOURCE_BYTES];
 	struct source_key key = {0};
 
-	if (stream->type == UV_TCP) {
-		if (uv_tcp_getpeername((const uv_tcp_t *)stream, (struct sockaddr *)&address, &len) < 0)
-			return key;
-		return key_of(&address);
-	}
+	if (stream->type == UV_TCP)
+		return address_of(stream, address) ? source_at(address) : key;
 	struct ucred peer;
 	socklen_t size = sizeof peer;
 	uv_os_fd_t fd;

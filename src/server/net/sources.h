@@ -45,6 +45,11 @@ struct sources {
 	struct source_list crowd; /* sources with strangers */
 };
 
+/* The address of the client of a TCP connection, an IPv4 address behind ::ffff. False: it is not known. */
+bool address_of(uv_stream_t *stream, unsigned char ret_address[SOURCE_BYTES]);
+/* The source with that address. */
+struct source_key source_at(const unsigned char address[SOURCE_BYTES]);
+
 /* The source of a connection; all unknown sources count as one. */
 struct source_key source_of(uv_stream_t *stream);
 

@@ -218,6 +218,18 @@ void exchange_answer(struct server *server, struct exchange *exchange)
 	exchange_answer_at(server, exchange, uv_hrtime());
 }
 
+/* The page's links begin where it is: it must be beneath its path. False: the exchange has its reply. */
+static bool send_to_slash(const struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
+	if (buf_printf(&exchange->body, "%s/", server->options->front.prefix) < 0)
+		return true;
+	call->reply = (struct http_reply){.status = 308, .location = buf_span(&exchange->body)};
+	call->step = API_REPLY;
+	return false;
+}
+
 void exchange_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
@@ -225,6 +237,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	*call = host_call(server, exchange->request, &exchange->arena, &exchange->body);
 	if (!server->store) {
 		standby_answer(server, exchange);
+		return;
+	}
+	if (exchange->lacks_slash && !send_to_slash(server, exchange)) {
+		exchange_answer(server, exchange);
 		return;
 	}
 	if (admission_pass(server, exchange)) {

@@ -70,6 +70,7 @@ struct exchange {
 	uint32_t claim_count;         /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;
 	uint64_t began_ns;       /* the request was complete */
+	bool lacks_slash;        /* its path is that of publicUrl, without the slash behind it */
 	struct exchange *behind; /* the next request of its connection that is under way with it */
 	int64_t last_sent_ms;    /* lease clock: when the stream, or the reader, was last given something */
 	bool is_compact;         /* it waits, and its arena has just what it needs for that */

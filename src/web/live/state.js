@@ -39,7 +39,10 @@ export function href(page, id, query) {
 /** @param {string} where */
 export const go = where => { location.hash = where; };
 
-addEventListener("hashchange", () => { route.value = readRoute(); });
+addEventListener("hashchange", () => {
+  if (/^#k=/.test(location.hash)) { location.reload(); return; } // a link that was opened in a tab that is here already
+  route.value = readRoute();
+});
 
 // ---- resources: a path, its last answer, and when it came --------------------------------------------------
 

@@ -1,15 +1,34 @@
-// What this server is, who has a browser session, and the switch.
+// What this server is and how it is set, who has a session or a token, and the switch.
+import { useState } from "preact/hooks";
 import { keepSession, ask } from "../live/api.js";
-import { allows, me, signedOut, version } from "../live/state.js";
-import { Act } from "../part/actions.js";
+import { allows, me, now, signedOut, version } from "../live/state.js";
+import { Act, actions } from "../part/actions.js";
 import { Age, Button, html, useResource } from "../part/parts.js";
 import { flipTheme } from "../part/frame.js";
-import { clean, span } from "../part/text.js";
+import { clean, count, span } from "../part/text.js";
 
+/** Credentials, the newest first, and a way to take one back. */
 function Tokens() {
   const { value, failed } = useResource("/api/tokens", ["token."]);
-  return html`<section><h2 class="h2">Tokens</h2>${failed ? html`<p class="pt q">${clean(failed)}</p>` : null}${value && value.length === 0 ? html`<p class="pt q">None but the one in admin.token.</p>` : null}
-    ${(value ?? []).map((/** @type {any} */ t) => html`<div class="li" key=${t.id}><code>${clean(t.id)}</code><span class="cut"><b class="iso">${clean(t.name)}</b> <span class="q">${clean(t.kind)}${t.revokedAt ? ", revoked" : ""}</span></span><${Age} at=${t.createdAt} class="q end" /></div>`)}</section>`;
+  const [sure, setSure] = useState("");
+  const live = (/** @type {any} */ t) => !t.revokedAt && !(t.expiresAt && t.expiresAt < now.value);
+  const list = [.../** @type {any[]} */ (value ?? [])].sort((x, y) => Number(live(y)) - Number(live(x)) || y.createdAt - x.createdAt);
+  return html`<section data-tokens><h2 class="h2 mt">Tokens <span class="end">${value ? count(list.filter(live).length, "live token") : ""}</span></h2>${failed ? html`<p class="pt q">${clean(failed)}</p>` : null}${value && !list.length ? html`<p class="pt q">None but the one in admin.token. <code>stint token create --kind worker</code></p>` : null}
+    ${list.slice(0, 100).map(t => html`<div class="li" key=${t.id}><span class="cut"><b class="iso">${clean(t.name)}</b> <span class="q">${clean(t.kind)}${t.queues?.length ? html`, queues <bdi>${clean(t.queues.join(", "))}</bdi>` : null}, made by <bdi>${clean(t.createdBy)}</bdi></span> <code class="q">${clean(t.id).slice(0, 8)}</code></span>
+      <span class="q nw">${t.revokedAt ? html`revoked <${Age} at=${t.revokedAt} ago />` : t.expiresAt ? t.expiresAt < now.value ? "expired" : `ends in ${span(t.expiresAt - now.value)}` : "no end"}</span>
+      ${live(t) ? sure === t.id ? html`<${Act} name="revokeToken" words=${[t.id]} label="Revoke it: what it made ends, too" after=${() => setSure("")} /><${Button} bare onClick=${() => setSure("")}>Keep<//>` : html`<${Button} bare cli=${actions.revokeToken.cli(t.id)} data-sure onClick=${() => setSure(t.id)}>Revoke…<//>` : null}</div>`)}</section>`;
+}
+
+/** Every key with its value and where that came from; what is not as it ships comes first. */
+function Config() {
+  const { value, failed } = useResource("/api/config", ["server."]);
+  const [all, setAll] = useState(false);
+  const keys = /** @type {any[]} */ (value?.keys ?? []), own = keys.filter(key => key.source !== "default"), shown = all ? keys : own;
+  const from = (/** @type {any} */ key) => key.source === "default" ? "default" : `${key.origin ?? key.source}${key.line ? `:${key.line}` : ""}`;
+  return html`<section class="c12" data-config><h2 class="h2">Configuration <span class="q">${value ? `${own.length} of ${count(keys.length, "key")} set` : ""}</span><span class="end"><${Button} bare cli="stint config show --origin" aria-pressed=${all ? "true" : "false"} onClick=${() => setAll(!all)}>${all ? "Only what is set" : "Show every key"}<//></span></h2>
+    ${failed ? html`<p class="pt q">${clean(failed)}</p>` : null}${value && !shown.length ? html`<p class="pt q">Everything is as it ships. A key is set in <code>${clean(value.home)}/config.json</code>, by a variable or by <code>--set KEY=VALUE</code>.</p>` : null}
+    <dl class="facts conf">${shown.map(key => html`<dt key=${key.key} class="mono">${clean(key.key)}</dt><dd><code class="iso">${key.value === "" ? html`<span class="q">empty</span>` : clean(key.value)}</code> <span class="q iso">${clean(from(key))}</span></dd>`)}
+      ${(value?.ignored ?? []).map((/** @type {any} */ key) => html`<dt key=${key.key} class="mono">${clean(key.key)}</dt><dd><span class="q iso">read by ${clean(key.program)}, ${clean(from(key))}</span></dd>`)}</dl></section>`;
 }
 
 export function Settings() {
@@ -23,6 +42,7 @@ export function Settings() {
       <h2 class="h2 mt">Backup</h2><p class="pt q2">A copy of the store while it runs, on the server's computer.</p><p class="pt"><${Act} name="backup" words=${[]} /></p></section>
     <section class="c6"><h2 class="h2">You</h2><dl class="facts"><dt>Name</dt><dd class="iso">${clean(me.value?.name)}</dd><dt>Role</dt><dd>${me.value?.role}</dd></dl><p class="r"><${Button} onClick=${flipTheme}>Light or dark<//><${Button} onClick=${out} cli="stint dashboard">Sign out<//></p>
       <h2 class="h2 mt">Browser sessions</h2>${logins.map((/** @type {any} */ one) => html`<div class="li" key=${one.id}><code>${clean(one.id).slice(0, 8)}</code><span class="cut"><b class="iso">${clean(one.name)}</b> <span class="q">${one.role}, ${one.state === "code" ? "code not used yet" : one.state}${one.current ? ", this one" : ""}</span></span>
-        <span class="q">${one.state === "open" ? `ends in ${span(one.expiresAt - Date.now())}` : ""}</span>${one.state === "open" && !one.current ? html`<${Act} name="endLogin" words=${[one.id]} bare />` : null}</div>`)}
-      ${allows("admin") ? html`<${Tokens} />` : html`<p class="pt q">Tokens are for admins: <code>stint dashboard --role admin</code></p>`}</section></div>`;
+        <span class="q">${one.state === "open" ? `ends in ${span(one.expiresAt - now.value)}` : ""}</span>${one.state === "open" && !one.current ? html`<${Act} name="endLogin" words=${[one.id]} bare />` : null}</div>`)}
+      ${allows("admin") ? html`<${Tokens} />` : html`<h2 class="h2 mt">Tokens</h2><p class="pt q">Tokens and backups are for admins: <code>stint dashboard --role admin</code></p>`}</section>
+    ${allows("operator") ? html`<${Config} />` : null}</div>`;
 }

@@ -87,6 +87,7 @@ export const actions = {
     run: id => ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`, {}), done: "is stopped" },
   endLogin: { label: "End", role: "operator", cli: id => `stint dashboard   # session ${id}`,
     run: id => ask("DELETE", `/api/logins/${encodeURIComponent(id)}`, {}), done: "has ended" },
+  revokeToken: { label: "Revoke", role: "admin", cli: id => `stint token revoke ${quote(id)}`, run: id => ask("DELETE", `/api/tokens/${encodeURIComponent(id)}`, {}), done: "is revoked" },
   backup: { label: "Back up now", role: "admin", cli: () => "stint backup", run: () => post("/api/backup"), done: "The backup is complete" },
 };
 

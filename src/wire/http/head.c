@@ -18,6 +18,7 @@
 enum occurs {
 	ONCE,
 	LIST, /* several lines are one list; the first line is what we keep */
+	LAST, /* … the last line is: the proxy that is nearest to us wrote it */
 };
 
 struct field_rule {
@@ -419,6 +420,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_REQUEST_ID]        = {SPAN_OF("x-request-id"),      LIST, NULL},
 	[HTTP_FIELD_COOKIE]            = {SPAN_OF("cookie"),            ONCE, NULL},
 	[HTTP_FIELD_PAGE_KEY]          = {SPAN_OF("stint-page-key"),    ONCE, NULL},
+	[HTTP_FIELD_FORWARDED_FOR]     = {SPAN_OF("x-forwarded-for"),   LAST, NULL},
 	[HTTP_FIELD_MCP_VERSION]       = {SPAN_OF("mcp-protocol-version"), ONCE, NULL},
 	[HTTP_FIELD_MCP_METHOD]        = {SPAN_OF("mcp-method"),        ONCE, NULL},
 	[HTTP_FIELD_MCP_NAME]          = {SPAN_OF("mcp-name"),          ONCE, NULL},
@@ -475,7 +477,7 @@ const struct http_complaint *http_head_field(
 		REFUSE(400, "A tab must not stand around Content-Length or Transfer-Encoding.");
 	if (http_head_has(head, field) && field_rules[field].occurs == ONCE)
 		REFUSE(400, "A header that has one value was sent twice.");
-	if (!http_head_has(head, field))
+	if (!http_head_has(head, field) || field_rules[field].occurs == LAST)
 		head->fields[field] = mark_of(at + (size_t)(value.data - line.data), value.len);
 	return field_rules[field].check ? field_rules[field].check(head, value) : NULL;
 }

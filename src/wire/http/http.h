@@ -48,7 +48,8 @@ struct http_request {
 	struct span content_type;
 	struct span accept;
 	struct span origin;
-	struct span fetch_site; /* Sec-Fetch-Site */
+	struct span fetch_site;    /* Sec-Fetch-Site */
+	struct span forwarded_for; /* X-Forwarded-For: its last line */
 	struct span idempotency_key;
 	struct span if_match;
 	struct span if_none_match;

@@ -448,6 +448,7 @@ static void read_request(
 		.accept = marked(message, fields[HTTP_FIELD_ACCEPT]),
 		.origin = marked(message, fields[HTTP_FIELD_ORIGIN]),
 		.fetch_site = marked(message, fields[HTTP_FIELD_FETCH_SITE]),
+		.forwarded_for = marked(message, fields[HTTP_FIELD_FORWARDED_FOR]),
 		.idempotency_key = marked(message, fields[HTTP_FIELD_IDEMPOTENCY_KEY]),
 		.if_match = marked(message, fields[HTTP_FIELD_IF_MATCH]),
 		.if_none_match = marked(message, fields[HTTP_FIELD_IF_NONE_MATCH]),
