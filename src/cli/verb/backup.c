@@ -23,7 +23,8 @@ static int run_backup(struct cli *cli)
 		cli_put_json(cli, "backup", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
-	cli_say(cli, "%lld bytes; with the server stopped, stintd --restore FILE makes a store of it again, and ends",
+	cli_say(cli,
+		"%lld bytes; with the server stopped, stintd --restore FILE makes a store of it again, and ends",
 		(long long)field_int(reply.root, "bytes", 0));
 	return 0;
 }

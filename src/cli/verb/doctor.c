@@ -27,7 +27,7 @@ enum {
 	SLOTS_NAMED_MAX = 5,
 	FINDINGS_SHOWN_MAX = 10,
 	CERTIFICATE_WARN_MS = 14 * 24 * 3600 * 1000, /* as the server warns */
-	STORE_IN_USE = 75, /* status of stintd --check-store */
+	STORE_IN_USE = 75,                           /* status of stintd --check-store */
 	VERDICT_WIDTH = 6,
 	NAME_WIDTH = 13,
 	TEXT_COLUMN = VERDICT_WIDTH + NAME_WIDTH,
@@ -216,9 +216,10 @@ static void note_certificate(struct examination *exam, yyjson_val *certificate)
 	const char *end = cli_text(cli, "%.*s", SPAN_ARGS(view_relative(cli, ends_ms)));
 
 	if (field_bool(certificate, "stale"))
-		doctor_note(exam, FAIL, "server", "newer certificate", "stint tls init HOST...   # with all names",
-			"the server does not use the newer TLS certificate%s%.*s", problem.len > 0 ? ": " : "",
-			SPAN_ARGS(problem));
+		doctor_note(exam, FAIL, "server", "newer certificate",
+			"stint tls init HOST...   # with all names",
+			"the server does not use the newer TLS certificate%s%.*s",
+			problem.len > 0 ? ": " : "", SPAN_ARGS(problem));
 	if (left_ms <= 0)
 		doctor_note(exam, FAIL, "server", "certificate", "stint tls init HOST...   # with all names",
 			"the TLS certificate has ended %s: no client speaks with this server", end);
