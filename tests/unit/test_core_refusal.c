@@ -45,6 +45,7 @@ static const struct {
 	{503, "store_damaged"},
 	{429, "quota_exceeded"},
 	{503, "busy"},
+	{503, "not_leader"},
 };
 
 /* Ours, beyond that list. */
