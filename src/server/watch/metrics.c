@@ -330,8 +330,10 @@ static void put_spending(struct text *text, const struct store *store)
 		[OF_ATTEMPTS] = {"stint_agent_attempts_total",
 			"Attempts that said what they used, since the start, by executor."},
 		[OF_TOKENS] = {"stint_agent_tokens_total", "Tokens that their models read and wrote."},
-		[OF_MONEY] = {"stint_agent_usd_total", "US dollars that they cost, as far as prices are known."},
-		[OF_UNPRICED] = {"stint_agent_unpriced_total", "Attempts among them whose price is not known."},
+		[OF_MONEY] = {"stint_agent_usd_total",
+			"US dollars that they cost, as far as prices are known."},
+		[OF_UNPRICED] = {"stint_agent_unpriced_total",
+			"Attempts among them whose price is not known."},
 	};
 
 	for (int part = OF_ATTEMPTS; part <= OF_UNPRICED; part++) {
