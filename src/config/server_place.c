@@ -42,12 +42,13 @@ static int set_address(struct place_search *search, const char *url, const char 
 {
 	struct server_place *place = search->place;
 	const char *reason = "";
+	int r;
 
 	if ((size_t)snprintf(place->url, sizeof place->url, "%s", url) >= sizeof place->url)
 		return complain(search, -EINVAL, "%s: the address is too long", from);
-	if (http_address_parse(url, &place->address, &reason) < 0)
-		return complain(search, -EINVAL, "%s says \"%s\": %s", from, url, reason);
-	return 0;
+	r = search->by_home ? http_address_parse(url, &place->address, &reason)
+			    : http_address_parse_all(url, &place->address, &reason);
+	return r < 0 ? complain(search, r, "%s says \"%s\": %s", from, url, reason) : 0;
 }
 
 /* The socket is preferred: it needs no port, and only our own server can be behind it. */
@@ -159,8 +160,16 @@ static int trust(struct place_search *search, const char *path, const char *from
 	r = tls_trust_new(path ? buf_span(&pem) : (struct span){0}, &made, why);
 	if (r < 0)
 		return complain(search, r, "%s: %s", path ? path : search->place->url, why);
-	search->place->address.trust = made;
+	for (struct http_address *at = &search->place->address; at; at = at->next)
+		at->trust = made;
 	return 0;
+}
+
+static bool any_is_secure(const struct http_address *address)
+{
+	while (address && !address->secure)
+		address = address->next;
+	return address != NULL;
 }
 
 /* A file named by the caller, else one that stands where the server is found. */
@@ -172,7 +181,7 @@ static int find_trust(struct place_search *search)
 		"ca.crt", "tls/ca.crt"}; /* a running server's; that of stint tls init */
 	char path[PATH_BYTES];
 
-	if (!search->place->address.secure)
+	if (!any_is_secure(&search->place->address))
 		return 0;
 	if (flags->ca)
 		return trust(search, flags->ca, "--ca");
@@ -191,12 +200,23 @@ static int find_trust(struct place_search *search)
 	return trust(search, NULL, "");
 }
 
+/* Would a credential go in the clear to another computer? */
+static bool any_is_open(const struct http_address *address)
+{
+	for (; address; address = address->next) {
+		struct http_address alone = *address;
+		alone.next = NULL;
+		if (!alone.secure && !http_address_is_loopback(&alone))
+			return true;
+	}
+	return false;
+}
+
 static int guard_token(struct place_search *search)
 {
 	const struct server_place *place = search->place;
 
-	if (!place->token[0] || place->address.secure || search->flags->plain ||
-		http_address_is_loopback(&place->address))
+	if (!place->token[0] || search->flags->plain || !any_is_open(&place->address))
 		return 0;
 	return complain(search, -EPERM,
 		"%s is another computer, and http sends the credential in the clear: anybody on the way can read it; use "

@@ -2,7 +2,7 @@
  * Where a program finds the server, and with which token it comes.
  *
  *	the server   --url, else STINT_URL unless --home is given, else the one of the state directory: its socket, or what
- *	             its file `url` says
+ *	             its file `url` says. --url and STINT_URL may be several servers of one store, with commas between them
  *	the token    --token, --token-file, STINT_TOKEN, STINT_TOKEN_FILE, admin.token of the state directory: the first
  *
  *	its CA       --ca, STINT_CA, else that of the state directory if the server is found through it or on this computer, else

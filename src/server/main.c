@@ -493,6 +493,7 @@ static int begin_loop(struct server *server)
 static void start_sweeps(struct server *server)
 {
 	uv_timer_start(&server->sweep, on_sweep, server->options->sweep_ms, 0);
+	lead_begin(server);
 	server->last_sweep_ms = server->now.lease_ms;
 	server->asleep_ms = clock_asleep_ms();
 }

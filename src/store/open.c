@@ -698,13 +698,27 @@ static int tell_restored(struct turn *turn, struct buf *note)
 	return r < 0 ? r : buf_fault(note);
 }
 
+/* A failover of the database has lost turns: how many. */
+static int tell_lost(struct turn *turn, struct buf *note)
+{
+	struct span lost;
+	int r = store_rows(turn->store, get_small, SMALL_LOST, SPAN("turns"), &turn->arena, &lost);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	buf_printf(note, "lost %.*s\n", SPAN_ARGS(lost));
+	return turn_put(turn, delete_small, SMALL_LOST, SPAN("turns"));
+}
+
 static int stage_restored(struct turn *turn)
 {
 	struct record record = turn_record(turn, EVENT_SERVER_RESTORED);
-	cleanup(buf_done) struct buf note = {.max = (RESTORED_TOKEN_ENDED + 1) * (RESTORED_LINE_BYTES + 1)};
+	cleanup(buf_done) struct buf note = {.max = (RESTORED_TOKEN_ENDED + 2) * (RESTORED_LINE_BYTES + 1)};
 
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
 	int r = tell_restored(turn, &note);
+	if (r == 0)
+		r = tell_lost(turn, &note);
 	record.note = buf_span(&note);
 	if (r == 0)
 		r = turn_write_event(turn, &record);

@@ -48,3 +48,7 @@ char *postgres_url_for_people(const char *url);
  * release; -EPERM: the role may not; other faults. On failure *ret_complaint, if given, is a sentence for people that the caller
  * frees. */
 int postgres_open(const struct postgres_options *options, struct backend **ret_backend, char **ret_complaint);
+
+/* What is in memory may be answered from only by the leader: 0 if PostgreSQL was heard from within the last `ms`, or says now that we
+ * still lead. -ESTALE: another server does. -EROFS: it cannot be reached. Between transactions. */
+int postgres_confirm(struct backend *backend, uint32_t ms);

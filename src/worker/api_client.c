@@ -475,6 +475,7 @@ static void go_on(struct api_client *client)
 	for (;;) {
 		switch (transfer->state) {
 		case HTTP_TRANSFER_FIND:
+			drop_link(client); /* of a server that does not lead */
 			find(client);
 			if (transfer->state == HTTP_TRANSFER_FIND) {
 				set_timer(client);

@@ -1,6 +1,8 @@
 """The server over a PostgreSQL of its own: killed under load, the database killed under it, a second server behind it, and what
 each fault of the database says."""
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,8 +16,10 @@ import proof
 import server as postgres
 import stintd
 import test_crash
+import test_worker
 from hang import HANG_S
 
+STINT = os.environ.get("STINT", "build/stint")
 LEAD = os.environ.get("STINT_POSTGRES_LEAD", "build/tests/store/test_postgres_lead")
 ROUNDS = int(os.environ.get("STINT_CRASH_ROUNDS", "4"))
 test_crash.ROUNDS = ROUNDS
@@ -196,12 +200,102 @@ class Pair(OnPostgres, proof.ProofCase):
         other.wait_for("standing by")
         self.server.process.send_signal(signal.SIGSTOP)
         other.wait_for("listening")
+        self.client.send("GET", "/api/queues")  # while it sleeps: nobody may be told what was once true
         self.server.process.send_signal(signal.SIGCONT)
+        with self.assertRaises(proof.GONE):
+            self.client.receive()
         self.assertEqual(self.server.process.wait(HANG_S), 74)
         self.assertIn("another stintd has taken this store over", self.server.said())
         client = other.client()
         self.addCleanup(client.close)
         self.assertEqual(client.post("/api/tasks", {"title": "more"}).status, 201)
+
+
+class BothUrls:
+    """What a worker needs to know of a server; this one is two."""
+
+    def __init__(self, *servers):
+        self.home = tempfile.mkdtemp(prefix="stint-both-")
+        self.url = ",".join(server.url for server in servers)
+        with open(os.path.join(self.home, "admin.token"), "w", opener=lambda path, how: os.open(path, how, 0o600)) as file:
+            file.write(servers[0].token + "\n")
+
+    def end(self):
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
+class SeveralUrls(Pair):
+    """Programs that know both servers go on by themselves when the leader dies."""
+
+    def setUp(self):
+        super().setUp()
+        self.other, self.client_of_other = self.standby()
+        self.both = BothUrls(self.server, self.other)
+        self.addCleanup(self.both.end)
+
+    def stint(self, *words):
+        run = subprocess.run([STINT, *words], capture_output=True, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL,
+                             env=stintd.environment(STINT_URL=self.both.url, STINT_TOKEN=self.server.token, STINT_HOME=self.both.home))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def state(self, task):
+        return self.once(self.other, "GET", "/api/tasks/" + task).json["state"]
+
+    def test_a_command_goes_on_with_the_other_server(self):
+        first = json.loads(self.stint("add", "one", "--json"))["task"]["id"]
+        self.server.kill()
+        second = json.loads(self.stint("add", "two", "--json"))["task"]["id"]
+        self.assertEqual([self.state(task) for task in (first, second)], ["ready", "ready"])
+
+    def test_no_credential_goes_in_the_clear_to_any_of_the_servers(self):
+        run = subprocess.run([STINT, "ls"], capture_output=True, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL,
+                             env=stintd.environment(STINT_URL=self.server.url + ",http://192.0.2.1:1", STINT_TOKEN=self.server.token,
+                                                    STINT_HOME=self.both.home))
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("in the clear", run.stderr)
+
+    def test_a_worker_reports_what_it_did_under_the_leader_of_before(self):
+        go = os.path.join(self.both.home, "go")
+        worker = test_worker.Worker(self.both, {"sh": test_worker.sh("echo began; while ! [ -e %s ]; do sleep 0.05; done" % go)},
+                                    home=self.both.home)
+        self.addCleanup(worker.end)
+        task = self.client.post("/api/tasks", {"title": "long", "queue": "q", "executor": "sh"}).json["id"]
+        self.wait_until(lambda: self.client.get("/api/tasks/" + task).json["state"] == "running", HANG_S, "nobody runs it")
+        self.server.kill()
+        self.wait_until(lambda: self.once(self.other, "GET", "/health/leader").status == 200, HANG_S, "nobody leads")
+        open(go, "w").close()
+        self.wait_until(lambda: self.state(task) == "done", HANG_S, worker.said)
+        self.assertEqual(self.once(self.other, "GET", "/api/tasks/" + task).json["attempt"], 1)
+        self.assertEqual(worker.stop(), 0)
+
+    def test_an_event_stream_goes_on_at_its_cursor(self):
+        events = subprocess.Popen([STINT, "events", "--follow", "--after", "0", "-o", "jsonl"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  env=stintd.environment(STINT_URL=self.both.url, STINT_TOKEN=self.server.token, STINT_HOME=self.both.home))
+        self.addCleanup(events.stdout.close)
+        self.addCleanup(events.wait)
+        self.addCleanup(events.kill)
+
+        def next_created():
+            for line in events.stdout:
+                event = json.loads(line)
+                seen.append(event["seq"])
+                if event["type"] == "task.created":
+                    return event["task"]
+
+        seen = []
+        first = self.create()
+        self.assertEqual(next_created(), first)
+        self.server.kill()
+        self.wait_until(lambda: self.once(self.other, "GET", "/health/leader").status == 200, HANG_S, "nobody leads")
+        second = self.once(self.other, "POST", "/api/tasks", {"title": "two"}).json["id"]
+        self.assertEqual(next_created(), second)
+        self.assertEqual(seen, list(range(seen[0], seen[0] + len(seen))))  # without a gap, each once
+
+
+for name in [name for name in dir(Pair) if name.startswith("test_")]:
+    setattr(SeveralUrls, name, None)  # these are Pair's own
 
 
 class SecondServer(proof.Server):
@@ -239,6 +333,9 @@ class Away(OnPostgres, proof.ProofCase):
         held = self.claim(leaseMs=1000)[0]
         for how in signal.SIGINT, signal.SIGQUIT:
             self.server.postgres.stop(how)
+            self.wait_until(lambda: self.client.get("/api/tasks/" + task).status == 503, HANG_S, "it answers from memory for ever")
+            self.assertIn("whether it still leads", self.client.get("/api/queues").json["detail"])
+            self.assertEqual(self.client.get("/livez").status, 200)
             self.wait_until(lambda: self.client.post("/api/tasks", {"title": "no"}).status == 503, HANG_S, "it accepts changes")
             self.server.postgres.start()
             self.wait_until(lambda: self.client.post("/api/tasks", {"title": "yes"}).status == 201, HANG_S, "it does not come back")
@@ -247,6 +344,45 @@ class Away(OnPostgres, proof.ProofCase):
         self.assertEqual(done.status, 200, done.body)  # its lease stood still
         self.assertEqual(self.server.stop(), 0)
         self.prove()
+
+
+@unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
+class LostTail(OnPostgres, proof.ProofCase):
+    """A failover of the database to a copy that was behind is a restore, and is told."""
+
+    def restored(self):
+        found = [event for event in self.client.get("/api/events?limit=1000").json["events"] if event["type"] == "server.restored"]
+        return found[-1]["data"] if found else None
+
+    def test_a_leader_that_remembers_says_how_many_commits_are_gone(self):
+        for _ in range(3):
+            self.create()
+        held = self.claim(leaseMs=60000)[0]
+        self.server.postgres.sql("""
+            BEGIN; DELETE FROM stint.turn WHERE turn > (SELECT max(turn) FROM stint.turn) - 2;
+            SELECT pg_terminate_backend(pid) FROM stint.lead; COMMIT""")
+        with self.assertRaises(proof.GONE):
+            while True:
+                self.client.post("/api/tasks", {"title": "more"})
+        self.assertEqual(self.server.process.wait(HANG_S), 74)
+        self.assertIn("has lost 2 turns", self.server.said())
+        self.server.start()
+        self.client.close()
+        self.client = self.connect()
+        self.assertEqual(self.restored()["lost"], 2)
+        done = self.client.post("/api/tasks/%s/complete" % held["task"]["id"], {"workerId": "w", "fence": held["fence"]})
+        self.assertEqual(done.status, 409, done.body)
+
+    def test_a_start_on_another_timeline_says_that_nobody_knows(self):
+        task = self.create()
+        self.claim(leaseMs=60000)
+        self.server.kill()
+        self.server.postgres.sql("UPDATE stint.lead SET timeline = '0000007F'")
+        self.server.start()
+        self.client.close()
+        self.client = self.connect()
+        self.assertEqual(self.restored()["lost"], "unknown")
+        self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "ready")
 
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")

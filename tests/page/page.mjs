@@ -642,6 +642,13 @@ const longer = {
     for (const [name, wanted] of [["pause", "paused"], ["resume", "open"], ["drain", "draining"], ["resume", "open"]]) {
       await press(page, "queues", name, async () => (await api("GET", "/api/queues")).find(q => q.name === "buttons").state === wanted, 'tr:has-text("buttons") ');
     }
+    await page.click('tr[data-id="buttons"] [data-limit]');
+    await page.fill('[name="limit"]', "3");
+    await page.hover('tr[data-id="buttons"] [data-act="limitQueue"]');
+    assert.equal(await page.textContent(".foot code"), "stint queue limit buttons --concurrency 3");
+    await page.click('tr[data-id="buttons"] [data-act="limitQueue"]');
+    await page.waitForSelector('tr[data-id="buttons"]:has-text("at most 3 at once")');
+    await api("PATCH", "/api/queues/buttons", { concurrency: null });
     await api("POST", "/api/workers/register", { workerId: "b-worker", executors: ["shell"], host: "buttons", leaseMs: 600000 });
     await visit(page, "workers");
     await page.click('tr[data-id="b-worker"] [data-act="quiet"]');
@@ -673,7 +680,7 @@ const longer = {
     await api("POST", "/api/sessions/spawn", { prompt: "sit still", sessionLabel: "b-session" });
     await visit(page, "sessions");
     await page.click('tr:has-text("b-session") [data-act="stopSession"]');
-    await page.waitForSelector('tr:has-text("b-session"):has-text("stopped")');
+    await page.waitForSelector('tr:has-text("b-session"):has-text("Stopped")');
     for (let i = 1; i <= 4; i++) await add(`b-many-${i}`, { labels: ["b-many"] });
     const bulk = async (name, view, words, value) => {
       await visit(page, "overview");

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/flow/execution.h"
 #include "postgres_place.h"
 #include "store/postgres/postgres_backend.h"
 
@@ -247,17 +248,101 @@ static void a_warning_at_the_commit_is_looked_into(void **state)
 		ask_number("SELECT epoch FROM lead"), epoch + 1); /* the lead was taken over from ourselves */
 }
 
-static void a_database_that_has_lost_turns_is_told_and_not_believed(void **state)
+/* ---- a lost tail ---- */
+
+static int64_t meta(enum meta_key key)
+{
+	char sql[100];
+
+	snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key = %d", key);
+	return ask_number(sql);
+}
+
+static void forget_turns(int count)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof sql,
+		"WITH gone AS (DELETE FROM turn WHERE turn > (SELECT max(turn) FROM turn) - %d RETURNING 1) SELECT count(*) FROM gone",
+		count);
+	assert_int_equal(ask_number(sql), count);
+	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
+}
+
+static void turns_that_a_failover_has_lost_are_counted_and_the_store_is_one_that_was_restored(void **state)
+{
+	struct span lost;
+	struct arena arena;
+
+	(void)state;
+	for (int i = 1; i <= 4; i++)
+		assert_int_equal(commit_floor(scene->backend, i), 0);
+	forget_turns(3);
+	assert_int_equal(commit_floor(scene->backend, 9), -EIO);
+	assert_non_null(strstr(scene->backend->complaint, "has lost 3 turns"));
+	assert_int_equal(meta(META_RESTORED), RESTORED);
+	assert_true(meta(META_GENERATION) > 1);
+	assert_true(stored() > 1000000);
+	arena_init(&arena, 4096);
+	assert_int_equal(
+		scene->backend->ops->get_small(scene->backend, SMALL_LOST, SPAN("turns"), &arena, &lost), 0);
+	assert_true(span_equal(lost, SPAN("3")));
+	arena_done(&arena);
+}
+
+static void what_was_disarmed_stays_so_over_a_lost_tail(void **state)
+{
+	const struct backend_ops *ops = scene->backend->ops;
+
+	(void)state;
+	assert_int_equal(ops->begin(scene->backend), 0);
+	assert_int_equal(ops->put_meta(scene->backend, META_EXECUTION, EXECUTION_DISARMED), 0);
+	assert_int_equal(backend_commit(scene->backend), 0);
+	forget_turns(1);
+	assert_int_equal(commit_floor(scene->backend, 9), -EIO);
+	assert_int_equal(meta(META_RESTORED), RESTORED_OVER_DISARMED);
+}
+
+/* The leader is gone, and its store is opened after this was noted of the last take-over. */
+static void open_after(const char *note)
+{
+	char sql[300];
+
+	scene->backend->ops->close(scene->backend);
+	snprintf(sql, sizeof sql, "UPDATE %s.lead SET %s", schema(), note);
+	postgres_run(sql);
+	scene->backend = postgres_open_at(scene->url);
+}
+
+static void another_timeline_may_lack_turns_unless_commits_waited_for_a_standby(void **state)
 {
 	(void)state;
 	assert_int_equal(commit_floor(scene->backend, 1), 0);
-	assert_int_equal(commit_floor(scene->backend, 2), 0);
-	ask_number(
-		"WITH gone AS (DELETE FROM turn WHERE turn = (SELECT max(turn) FROM turn) RETURNING 1) SELECT count(*) FROM gone");
+	open_after("timeline = timeline");
+	assert_int_equal(meta(META_RESTORED), -1); /* nothing has happened */
+	open_after("timeline = '0000007F', synchronous = true");
+	assert_int_equal(meta(META_RESTORED), -1);
+	open_after("timeline = '0000007F', synchronous = false");
+	assert_int_equal(meta(META_RESTORED), RESTORED);
+	int64_t generation = meta(META_GENERATION);
+	open_after("timeline = timeline"); /* it is told once */
+	assert_int_equal(meta(META_GENERATION), generation);
+	open_after("system = '1'");
+	assert_true(meta(META_GENERATION) > generation);
+}
+
+static void a_failover_that_has_lost_nothing_is_not_noticed(void **state)
+{
+	char sql[200];
+
+	(void)state;
+	assert_int_equal(commit_floor(scene->backend, 1), 0);
+	snprintf(sql, sizeof sql, "UPDATE %s.lead SET timeline = '0000007F'", schema());
+	postgres_run(sql);
 	ask_number("SELECT count(pg_terminate_backend(pid)) FROM lead");
-	assert_int_equal(commit_floor(scene->backend, 3), -EIO);
-	assert_non_null(strstr(scene->backend->complaint, "fewer turns"));
+	assert_int_equal(commit_floor(scene->backend, 2), 0);
 	assert_int_equal(stored(), 2);
+	assert_int_equal(ask_number("SELECT count(*) FROM lead WHERE timeline = '0000007F'"), 0);
 }
 
 static void a_transaction_that_was_open_when_its_session_ended_is_given_up(void **state)
@@ -288,7 +373,10 @@ int main(void)
 		SCENE(a_turn_that_was_not_done_is_sent_again),
 		SCENE(a_turn_whose_reply_is_lost_to_another_leader_is_not_acknowledged),
 		SCENE(a_warning_at_the_commit_is_looked_into),
-		SCENE(a_database_that_has_lost_turns_is_told_and_not_believed),
+		SCENE(turns_that_a_failover_has_lost_are_counted_and_the_store_is_one_that_was_restored),
+		SCENE(what_was_disarmed_stays_so_over_a_lost_tail),
+		SCENE(another_timeline_may_lack_turns_unless_commits_waited_for_a_standby),
+		SCENE(a_failover_that_has_lost_nothing_is_not_noticed),
 		SCENE(a_transaction_that_was_open_when_its_session_ended_is_given_up),
 	};
 

@@ -271,6 +271,109 @@ static void an_owner_may_end_a_call_for_reasons_of_its_own(void **state)
 	assert_int_equal(http_transfer_until(transfer), 1000);
 }
 
+/* ---- several servers of one store ---- */
+
+#define NOT_LEADER                                                                        \
+	"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nConnection: close\r\n" \
+	"\r\n{\"code\":\"not_leader\"}"
+
+static int set_up_two(void **state)
+{
+	static struct http_transfer transfer;
+	static struct http_address first;
+	const char *complaint;
+
+	*state = &transfer;
+	assert_int_equal(http_address_parse_all("http://a:1,http://b:2/p", &first, &complaint), 0);
+	return http_transfer_init(&transfer, &first, &limits, 4096);
+}
+
+static void reply(struct http_transfer *transfer, struct span bytes)
+{
+	http_transfer_found(transfer, 1, 0);
+	http_transfer_connected(transfer);
+	http_transfer_sent(transfer);
+	http_transfer_received(transfer, bytes);
+}
+
+static void a_server_that_is_not_reached_leaves_the_call_to_the_next(void **state)
+{
+	struct http_transfer *transfer = *state;
+
+	begin(transfer, &changing, false);
+	http_transfer_found(transfer, 1, 0);
+	assert_int_equal(http_transfer_until(transfer), 450); /* the other one has half of the time */
+	http_transfer_unconnected(transfer, -ECONNREFUSED, 10);
+	assert_int_equal(transfer->state, HTTP_TRANSFER_FIND);
+	assert_string_equal(transfer->address.host, "b");
+	assert_true(span_equal(buf_span(&transfer->out),
+		SPAN("POST /p/a HTTP/1.1\r\nHost: b:2\r\nContent-Type: application/json\r\n"
+		     "Content-Length: 2\r\n\r\n{}")));
+	reply(transfer, SPAN(REPLY));
+	expect_end(transfer, 0, HTTP_REACH_REPLY);
+	begin(transfer, &changing, true); /* and the next call goes to the one that answered */
+	assert_string_equal(transfer->address.host, "b");
+}
+
+static void a_server_that_does_not_lead_leaves_the_call_to_the_next(void **state)
+{
+	struct http_transfer *transfer = *state;
+
+	begin(transfer, &changing,
+		false); /* nothing was done, so it need not be a call that may be repeated */
+	reply(transfer, SPAN(NOT_LEADER));
+	assert_int_equal(transfer->state, HTTP_TRANSFER_FIND);
+	assert_string_equal(transfer->address.host, "b");
+	reply(transfer, SPAN(REPLY));
+	expect_end(transfer, 0, HTTP_REACH_REPLY);
+	assert_int_equal(http_answer_status(transfer->answer), 200);
+}
+
+static void each_server_is_asked_once(void **state)
+{
+	struct http_transfer *transfer = *state;
+
+	begin(transfer, &changing, false);
+	reply(transfer, SPAN(NOT_LEADER));
+	reply(transfer, SPAN(NOT_LEADER));
+	expect_end(transfer, 0, HTTP_REACH_REPLY);
+	assert_int_equal(http_answer_status(transfer->answer), 503);
+	begin(transfer, &changing, false);
+	http_transfer_found(transfer, 0, 0);
+	http_transfer_found(transfer, 0, 0);
+	expect_end(transfer, -EHOSTUNREACH, HTTP_REACH_NOTHING);
+}
+
+static void a_change_whose_reply_was_lost_is_told_and_not_repeated_elsewhere(void **state)
+{
+	struct http_transfer *transfer = *state;
+
+	begin(transfer, &changing, false);
+	http_transfer_found(transfer, 1, 0);
+	http_transfer_connected(transfer);
+	http_transfer_sent(transfer);
+	http_transfer_closed(transfer, -ECONNRESET);
+	expect_end(transfer, -ECONNRESET, HTTP_REACH_UNKNOWN);
+	begin(transfer, &changing, false);
+	assert_string_equal(transfer->address.host, "b"); /* that server may be dead */
+}
+
+static void several_addresses_are_on_this_computer_if_all_are(void **state)
+{
+	static const char *const bad[] = {"http://a:1,", ",http://a:1", "http://a:1,ftp://b"};
+	struct http_address address;
+	const char *complaint;
+
+	(void)state;
+	assert_int_equal(http_address_parse_all("http://127.0.0.1:1, unix:/a.sock", &address, &complaint), 0);
+	assert_true(http_address_is_loopback(&address));
+	assert_string_equal(address.next->path, "/a.sock");
+	assert_int_equal(http_address_parse_all("http://127.0.0.1:1,http://b:2", &address, &complaint), 0);
+	assert_false(http_address_is_loopback(&address));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(http_address_parse_all(bad[i], &address, &complaint), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +391,15 @@ int main(void)
 		TEST(control_bytes_are_sent_nowhere),
 		TEST(only_a_good_reply_of_that_type_is_a_stream),
 		TEST(an_owner_may_end_a_call_for_reasons_of_its_own),
+		cmocka_unit_test_setup_teardown(
+			a_server_that_is_not_reached_leaves_the_call_to_the_next, set_up_two, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_server_that_does_not_lead_leaves_the_call_to_the_next, set_up_two, tear_down),
+		cmocka_unit_test_setup_teardown(each_server_is_asked_once, set_up_two, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_change_whose_reply_was_lost_is_told_and_not_repeated_elsewhere, set_up_two,
+			tear_down),
+		cmocka_unit_test(several_addresses_are_on_this_computer_if_all_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

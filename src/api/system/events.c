@@ -191,10 +191,30 @@ static void put_restored_line(struct json_object *tokens, struct span line)
 		json_put_strings(tokens->buf, words + 1, count - 1);
 }
 
+/* "lost 12", the last line, is about a failover: so many turns are gone, or nobody knows how many. */
+static struct span take_lost(struct span *note)
+{
+	static const char word[] = "lost ";
+	size_t at = note->len;
+
+	while (at > 0 && (at == note->len || note->data[at - 1] != '\n'))
+		at--;
+	if (note->len - at < sizeof word || memcmp(note->data + at, word, sizeof word - 1) != 0)
+		return (struct span){0};
+	struct span lost = {note->data + at + sizeof word - 1, note->len - at - sizeof word};
+	note->len = at;
+	return lost;
+}
+
 static void put_restored(struct json_object *data, struct span note)
 {
 	struct json_object tokens;
+	struct span lost = take_lost(&note);
 
+	if (lost.len > 0 && span_is(lost, "unknown"))
+		json_member_string(data, "lost", lost);
+	else if (lost.len > 0)
+		json_member_raw(data, "lost", lost);
 	if (note.len == 0 || !json_put_key(data, "tokens"))
 		return;
 	json_begin(&tokens, data->buf);

@@ -14,8 +14,9 @@
 enum {
 	TIMEOUT_MS = 30000,
 	PROBE_MS = 2000,
-	PATIENCE_MS = 1000, /* then doubled … */
-	DOUBLED_MAX = 3,    /* … so often */
+	PATIENCE_MS = 1000,  /* then doubled … */
+	DOUBLED_MAX = 3,     /* … so often */
+	TAKE_OVER_TRIES = 4, /* of a call to servers that share a store: 15 s */
 	STREAM_IDLE_MS = 1000,
 	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
 	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
@@ -378,9 +379,21 @@ static bool tries_again(const struct ask *ask, const struct http_call *call, int
 		tried < (ask->patience > 1 ? ask->patience : 1);
 }
 
-static int call(struct cli *cli, const struct ask *ask, const struct http_call *call,
+/* Where several servers share a store, one of them may be about to take the lead. */
+static struct ask with_patience(const struct cli *cli, const struct ask *ask)
+{
+	struct ask patient = *ask;
+
+	if (cli->place.address.next && patient.patience < TAKE_OVER_TRIES && !ask->optional)
+		patient.patience = TAKE_OVER_TRIES;
+	return patient;
+}
+
+static int call(struct cli *cli, const struct ask *given, const struct http_call *call,
 	struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
+	struct ask patient = with_patience(cli, given), *ask = &patient;
+
 	for (uint32_t tried = 0;; tried++) {
 		int r = http_client_call(cli->client, call, ret_answer, ret_reach);
 		if (!tries_again(ask, call, r, *ret_reach, r == 0 ? *ret_answer : NULL, tried))

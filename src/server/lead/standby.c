@@ -14,6 +14,8 @@
 
 enum {
 	TICK_MS = 1000,
+	SURE_OF_10 = 8,    /* tenths of the lease */
+	SIGNS_OF_LIFE = 3, /* in each lease */
 };
 
 /* ---- the thread that opens the store --------------------------------------------------------------------------- */
@@ -185,6 +187,40 @@ int standby_wait(struct server *server, const char *store_url, void (*tell)(stru
 	}
 	*ret_backend = standby->backend;
 	return standby->fault;
+}
+
+static bool confirm(struct server *server, uint32_t ms)
+{
+	int r = postgres_confirm(server->backend, ms);
+
+	if (r < 0 && r != -EROFS && r != -ENOSPC)
+		server_die(server, r);
+	return r != -EROFS;
+}
+
+bool lead_is_sure(struct server *server)
+{
+	return !server->options->store_url ||
+		confirm(server, server->options->leader_lease_ms * SURE_OF_10 / 10);
+}
+
+static void on_life(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+
+	if (!server->stopping)
+		confirm(server, server->options->leader_lease_ms / SIGNS_OF_LIFE);
+}
+
+void lead_begin(struct server *server)
+{
+	uint64_t every_ms = server->options->leader_lease_ms / SIGNS_OF_LIFE / 2;
+
+	if (!server->options->store_url)
+		return;
+	uv_timer_init(&server->loop, &server->standby.life);
+	server->standby.life.data = server;
+	uv_timer_start(&server->standby.life, on_life, every_ms, every_ms);
 }
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ struct server;
 struct standby {
 	uv_async_t news;
 	uv_timer_t tick;
+	uv_timer_t life; /* while we lead */
 	uv_thread_t thread;
 	uv_mutex_t lock;
 	/* under the lock */
@@ -46,6 +47,13 @@ int standby_wait(struct server *server, const char *store_url, void (*tell)(stru
 	struct backend **ret_backend, char **ret_complaint);
 /* A signal: stop. */
 void standby_give_up(struct server *server);
+
+/* We lead from now on, and show it to the others several times within each lease. */
+void lead_begin(struct server *server);
+
+/* May this server answer from what it has in memory? A leader that has not heard from PostgreSQL for most of its lease may have been
+ * replaced, as after it was suspended: it asks first, and while PostgreSQL is away it answers nobody. */
+bool lead_is_sure(struct server *server);
 
 /* The reply of a server that does not lead. */
 void standby_answer(struct server *server, struct exchange *exchange);

@@ -243,7 +243,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		exchange_answer(server, exchange);
 		return;
 	}
-	if (admission_pass(server, exchange)) {
+	if (!lead_is_sure(server) && !span_is(exchange->request->path, "/livez"))
+		api_refuse(call, REFUSED_UNAVAILABLE,
+			"PostgreSQL cannot be reached, so this server cannot know whether it still leads; its log says more.");
+	else if (admission_pass(server, exchange)) {
 		api_begin(call);
 		payer_admit(server, exchange);
 	}

@@ -147,6 +147,7 @@ struct lead {
 	int schema, schema_min;
 	char holder[LEADER_NAME_BYTES], url[LEADER_URL_BYTES];
 	int64_t since_ms;
+	struct lead_place place;
 };
 
 static int lead_read(struct postgres *store, struct lead *ret_lead)
@@ -154,8 +155,10 @@ static int lead_read(struct postgres *store, struct lead *ret_lead)
 	PGresult *result = link_run(store,
 		"SELECT l.term, (SELECT max(turn) FROM turn), l.schema, l.schema_min, coalesce(l.holder, ''), "
 		"EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = l.pid AND a.backend_start = l.started), "
-		"coalesce(to_jsonb(l) ->> 'url', ''), coalesce((extract(epoch FROM l.since) * 1000)::int8, 0) FROM lead AS l",
-		0, NULL); /* a lead of the first schema has no column url */
+		"coalesce(to_jsonb(l) ->> 'url', ''), coalesce((extract(epoch FROM l.since) * 1000)::int8, 0), "
+		"coalesce(to_jsonb(l) ->> 'system', ''), coalesce(to_jsonb(l) ->> 'timeline', ''), "
+		"coalesce(to_jsonb(l) ->> 'synchronous', '') FROM lead AS l",
+		0, NULL); /* a lead of an older schema lacks some of these columns */
 	int r = 0;
 
 	if (pq.PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -171,6 +174,10 @@ static int lead_read(struct postgres *store, struct lead *ret_lead)
 			.since_ms = number_at(result, 7)};
 		snprintf(ret_lead->holder, sizeof ret_lead->holder, "%s", pq.PQgetvalue(result, 0, 4));
 		snprintf(ret_lead->url, sizeof ret_lead->url, "%s", pq.PQgetvalue(result, 0, 6));
+		struct lead_place *place = &ret_lead->place;
+		snprintf(place->system, sizeof place->system, "%s", pq.PQgetvalue(result, 0, 8));
+		snprintf(place->timeline, sizeof place->timeline, "%s", pq.PQgetvalue(result, 0, 9));
+		place->is_synchronous = pq.PQgetvalue(result, 0, 10)[0] == 't';
 		ret_lead->is_held = ret_lead->holder[0] != 0;
 	}
 	pq.PQclear(result);
@@ -351,6 +358,7 @@ static int ready(struct postgres *store)
 struct lead_watch {
 	struct lead seen;
 	int64_t moved_ms; /* when its last turn was seen to be new */
+	int64_t most;     /* the last turn that was ever seen */
 	int missing;      /* looks in a row without its session */
 };
 
@@ -430,6 +438,9 @@ static int look(struct lead_wait *standing)
 	if (r < 0)
 		return r;
 	standing->has_looked = true;
+	bool is_behind = now.head < standing->watch.most;
+	if (!is_behind)
+		standing->watch.most = now.head;
 	if (now.schema_min > PG_MIGRATION_COUNT)
 		return refuse_newer(store, &now);
 	if (!may_take(store, &standing->watch, &now))
@@ -441,6 +452,9 @@ static int look(struct lead_wait *standing)
 		int fault = read_head(store, &store->head, &store->head_term);
 		if (fault == 0)
 			fault = ready(store);
+		if (fault == 0)
+			fault = is_behind || lost_may_be(store, &now.place) ? lost_mark(store, -1)
+									    : lost_note_place(store);
 		r = fault < 0 ? fault : 1;
 	}
 	return r;
@@ -468,6 +482,31 @@ int lead_take(struct postgres *store, const struct postgres_options *options)
 
 /* ---- from ourselves --------------------------------------------------------------------------------------------- */
 
+/* PostgreSQL has other turns than we have acknowledged. Its rows are marked as those of a store that was restored, and this process,
+ * which remembers what is gone, ends. */
+static int give_up_memory(struct postgres *store, int64_t head, int64_t head_term)
+{
+	int64_t ours = store->head, lost = head < ours ? ours - head : -1;
+
+	turn_forget(store);
+	store->head = head;
+	store->head_term = head_term;
+	int r = ready(store);
+	if (r == 0)
+		r = lost_mark(store, lost);
+	if (r < 0)
+		return r;
+	if (lost < 0)
+		return pg_complain(store, -EIO,
+			"%s: PostgreSQL has other turns than this server knows: it was restored. The store is treated as one that was restored from a backup; start again",
+			store->shown);
+	return pg_complain(store, -EIO,
+		"%s: PostgreSQL has lost %" PRId64
+		" turns that were acknowledged: it failed over to a copy that was behind. The store is treated as one that was restored from a backup; start again",
+		store->shown, lost);
+}
+
+/* The turns, now that nobody else can write any. */
 static int compare_head(struct postgres *store, int64_t term, bool was_sent, bool *ret_happened)
 {
 	int64_t head = 0, head_term = 0;
@@ -481,12 +520,10 @@ static int compare_head(struct postgres *store, int64_t term, bool was_sent, boo
 	}
 	store->maybe_term = 0;
 	*ret_happened = was_sent && head == store->head + 1 && head_term == term;
-	if (*ret_happened || (head == store->head && head_term == store->head_term))
-		return 0;
-	return pg_complain(store, -EIO,
-		"%s: PostgreSQL has %s turns than this server knows (its last one is %" PRId64
-		", ours is %" PRId64 "): it was restored, or failed over to a copy that was behind",
-		store->shown, head < store->head ? "fewer" : "other", head, store->head);
+	if (!*ret_happened && (head != store->head || head_term != store->head_term))
+		return give_up_memory(store, head, head_term);
+	r = lost_note_place(store); /* of a failover that lost nothing */
+	return r < 0 ? r : ready(store);
 }
 
 static int take_again(struct postgres *store, int64_t term, bool was_sent, bool *ret_happened)
@@ -501,9 +538,7 @@ static int take_again(struct postgres *store, int64_t term, bool was_sent, bool 
 			"%s: another stintd has taken this store over; this one writes no more",
 			store->shown);
 	}
-	if (r == 1)
-		r = compare_head(store, term, was_sent, ret_happened);
-	return r < 0 ? r : ready(store);
+	return r == 1 ? compare_head(store, term, was_sent, ret_happened) : r;
 }
 
 int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)

@@ -143,6 +143,9 @@ static int judge(struct postgres *store, const PGresult *result)
 		return pg_complain(store, -EROFS,
 			"%s: PostgreSQL is a standby or still recovering, and takes no writes; name the primary, or all hosts: postgres://HOST1,HOST2/DATABASE",
 			store->shown);
+	snprintf(store->system, sizeof store->system, "%s", pq.PQgetvalue(result, 0, 5));
+	snprintf(store->timeline, sizeof store->timeline, "%s", pq.PQgetvalue(result, 0, 6));
+	store->is_synchronous = is_text(result, 7, "t");
 	store->pid = atoi(pq.PQgetvalue(result, 0, 3));
 	if (store->pid != pq.PQbackendPID(store->link))
 		return pg_complain(store, -EPERM,
@@ -158,7 +161,9 @@ static int look_over(struct postgres *store)
 			store->shown, pq.PQserverVersion(store->link) / 10000);
 	PGresult *result = link_run(store,
 		"SELECT current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery(), pg_backend_pid(), "
-		"current_setting('synchronous_commit')",
+		"current_setting('synchronous_commit'), (SELECT system_identifier FROM pg_control_system()), "
+		"CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END, "
+		"current_setting('synchronous_standby_names') <> ''",
 		0, NULL);
 	int r = pq.PQresultStatus(result) == PGRES_TUPLES_OK ? judge(store, result) : pg_fault(store, result);
 	bool is_stronger = r == 0 && is_text(result, 4, "remote_apply");

@@ -5,6 +5,7 @@
  *   fault.c    what PostgreSQL says, as faults with a sentence
  *   link.c     one session: connected, looked over, made ready
  *   lead.c     the schema, and who writes to it
+ *   lost.c     a tail that a failover has lost
  *   open.c     a store is opened and closed
  *   row.c      a row as bytes; the rows of the turn and the rows that are kept
  *   turn.c     the turn: what it changes is sent in one round trip, and what became of it
@@ -43,6 +44,8 @@ enum {
 	PG_TERMS_MAX = 4,
 	PG_KEPT_ROWS = 8192, /* places for tasks, and as many for bodies */
 	PG_KEPT_BYTES_MAX = 2000,
+	PG_SYSTEM_BYTES = 24,
+	PG_TIMELINE_BYTES = 12,
 };
 
 enum pg_table {
@@ -133,6 +136,12 @@ struct postgres {
 	struct buf row, found;    /* a row that is put together; one that was read */
 	struct buf columns[PG_COLUMNS_MAX];
 	uint64_t round_trips; /* of look-ups */
+	char system[PG_SYSTEM_BYTES],
+		timeline[PG_TIMELINE_BYTES]; /* which PostgreSQL it is, and which of its lives */
+	bool is_synchronous;                 /* a commit waits for a standby */
+	int64_t looked_ms;                   /* when that was asked */
+	bool has_execution;                  /* … was put by this process: */
+	int64_t execution;                   /* the last one */
 	char notice[256];
 	char complaint[PG_COMPLAINT_MAX];
 };
@@ -173,6 +182,22 @@ int lead_take(struct postgres *store, const struct postgres_options *options);
  * -ESTALE: another server leads. -ENOTCONN: PostgreSQL cannot be reached. */
 int lead_again(struct postgres *store, bool was_sent, bool *ret_happened);
 void lead_resign(struct postgres *store);
+
+/* lost.c */
+
+/* Where the lead was taken by the one before. */
+struct lead_place {
+	char system[PG_SYSTEM_BYTES], timeline[PG_TIMELINE_BYTES]; /* empty: not known */
+	bool is_synchronous;
+};
+
+/* May a failover between that take-over and ours have lost turns? */
+bool lost_may_be(const struct postgres *store, const struct lead_place *before);
+/* The store is one that was restored, from the next start on; `lost` turns, -1: nobody knows how many. We lead, and no turn is
+ * under way. */
+int lost_mark(struct postgres *store, int64_t lost);
+int lost_note_place(struct postgres *store);
+int lost_look(struct postgres *store);
 
 /* row.c: a row is put together in store->row. */
 void row_begin(struct postgres *store);

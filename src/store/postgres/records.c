@@ -321,6 +321,10 @@ int postgres_put_meta(struct backend *backend, enum meta_key key, int64_t value)
 {
 	struct postgres *store = postgres_of(backend);
 
+	if (key == META_EXECUTION) { /* a failover must not arm what was disarmed */
+		store->has_execution = true;
+		store->execution = value;
+	}
 	row_begin(store);
 	row_int(store, key);
 	row_int(store, value);

@@ -6,7 +6,8 @@
 #include "store/postgres/postgres_backend.h"
 
 enum {
-	SIGN_OF_LIFE_MS = 1000,
+	SIGNS_OF_LIFE = 3, /* within the time after which another server takes us for gone */
+	LOOK_MS = 1000,    /* between two looks at what the next failover needs to know */
 	TURNS_KEPT = 4096,
 	PRUNE_EVERY = 1024,
 };
@@ -17,6 +18,15 @@ static int show_life(struct backend *backend)
 	int r = postgres_begin(backend);
 
 	return r < 0 ? r : postgres_send(backend);
+}
+
+int postgres_confirm(struct backend *backend, uint32_t ms)
+{
+	struct postgres *store = postgres_of(backend);
+
+	if (backend->ops != &postgres_ops || pg_now_ms() - store->heard_ms < ms)
+		return 0;
+	return store->is_stale ? -ESTALE : show_life(backend);
 }
 
 static int prune(struct postgres *store)
@@ -36,8 +46,13 @@ int postgres_checkpoint(struct backend *backend, bool idle)
 
 	if (store->is_stale)
 		return -ESTALE;
-	if (idle && pg_now_ms() - store->heard_ms >= SIGN_OF_LIFE_MS)
+	if (idle && pg_now_ms() - store->heard_ms >= store->look_away_ms / SIGNS_OF_LIFE)
 		r = show_life(backend);
+	if (r == 0 && store->link && pg_now_ms() - store->looked_ms >= LOOK_MS) {
+		store->looked_ms = pg_now_ms();
+		r = lost_look(store);
+		r = r == -ENOTCONN ? 0 : r; /* the next turn finds out */
+	}
 	if (r == 0 && idle && store->head - store->pruned >= PRUNE_EVERY) {
 		store->pruned = store->head;
 		r = prune(store);

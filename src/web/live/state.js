@@ -66,12 +66,14 @@ export function resource(path, kinds) {
 export function retain(one) {
   one.users++;
   if (one.dirty) refresh(one);
-  return () => { one.users--; if (one.users === 0) resources.delete(one.path); };
+  // The next page takes it before it gives it up: what nobody has in the end is forgotten, and no sooner.
+  return () => { one.users--; setTimeout(() => { if (one.users === 0 && resources.get(one.path) === one) resources.delete(one.path); }); };
 }
 
 /** @param {Resource} one */
 export async function refresh(one) {
-  if (one.busy || !me.value) return;
+  if (!me.value) return;
+  if (one.busy) { one.dirty = true; return; } // the answer under way may be older than what happened since
   one.busy = true;
   one.dirty = false;
   try {
@@ -79,6 +81,7 @@ export async function refresh(one) {
     one.at = performance.now();
     one.failed.value = "";
     one.value.value = answer;
+    if (one.dirty) soon();
   } catch (fault) {
     one.failed.value = /** @type {Error} */ (fault).message;
     one.dirty = true;
@@ -104,6 +107,11 @@ function soil(type, task) {
   for (const one of resources.values()) {
     if (one.kinds.some(kind => kind.startsWith("=") ? kind.slice(1) === task : type.startsWith(kind))) one.dirty = true;
   }
+  soon();
+}
+
+/** What has become old is read again, at most once in REFRESH_MS. */
+function soon() {
   due ||= window.setTimeout(() => {
     due = 0;
     for (const one of resources.values()) if (one.dirty && one.users && !one.busy) refresh(one);

@@ -28,9 +28,8 @@ function columns(stats) {
   return { at, ends: [points.map(p => p ? p.done + p.failed + p.cancelled : 0), points.map(p => p?.failed ?? 0)], waits: [points.map(p => p?.waitHalfMs ?? null), points.map(p => p?.waitMostMs ?? null)] };
 }
 
-/** What ended and how long claims were waited for, from the rollups of the server. */
-function Plots() {
-  const [chosen, choose] = useState("1h");
+/** What ended and how long claims were waited for, from the rollups of the server. @param {{ chosen: string, choose: (span: string) => void }} props */
+function Plots({ chosen, choose }) {
   const { value } = useResource(`/api/stats?span=${chosen}`, ["task.completed", "task.failed", "task.cancelled", "task.claimed", "minute"]);
   const { at, ends, waits } = useMemo(() => columns(value), [value]);
   const total = value?.total, all = total ? total.done + total.failed + total.cancelled : 0;
@@ -41,16 +40,17 @@ function Plots() {
       series=${[{ name: "half", kind: "line", words: (/** @type {number | null} */ ms) => ms === null ? "no claim" : `half ${wait(ms)}` }, { name: "19 of 20", kind: "dashed", words: (/** @type {number | null} */ ms) => ms === null ? "" : `19 of 20 ${wait(ms)}` }]} />`;
 }
 
-/** Money by executor. A price that is unknown is not 0. */
-function Spent() {
-  const spent = /** @type {any[]} */ (useResource("/api/stats?span=24h", ["task.progressed", "task.completed", "task.failed"]).value?.spent ?? []);
+/** Money by executor in the time that the plots show, a day at least. A price that is unknown is not 0. @param {{ chosen: string }} props */
+function Spent({ chosen }) {
+  const far = chosen === "7d" ? "7d" : "24h", spent = /** @type {any[]} */ (useResource(`/api/stats?span=${far}`, ["task.progressed", "task.completed", "task.failed"]).value?.spent ?? []);
   const sum = spent.reduce((n, one) => n + one.usd, 0), most = Math.max(...spent.map(one => one.usd), 0);
   const rows = [...spent].sort((a, b) => b.usd - a.usd || b.tokens - a.tokens);
-  return html`<section class="c5"><h2 class="h2">Spent in 24 h <span class="end">${spent.length ? money(sum) : ""}</span></h2>${rows.length ? rows.slice(0, 8).map(one => html`<div class="spend" key=${one.executor}><span class="cut iso">${clean(one.executor || "others")}</span>
+  return html`<section class="c5"><h2 class="h2">Spent in ${far === "7d" ? "7 d" : "24 h"} <span class="end">${spent.length ? money(sum) : ""}</span></h2>${rows.length ? rows.slice(0, 8).map(one => html`<div class="spend" key=${one.executor}><span class="cut iso">${clean(one.executor || "others")}</span>
     <${Meter} of=${one.usd} max=${most} /><span class="num">${one.unpriced === one.attempts ? html`<span class="q">unknown</span>` : money(one.usd)}</span><span class="q num">${count(one.attempts, "attempt")}</span></div>`) : html`<p class="q pt">No agent has said what it used.</p>`}</section>`;
 }
 
 export function Overview() {
+  const [chosen, choose] = useState("1h");
   const queues = useResource("/api/queues", ["task.", "queue.", "claim."]).value;
   const openTasks = useResource("/api/tasks?include=why&limit=200&state=ready,waiting,scheduled,pending", ["task.", "claim.", "queue.", "worker."]).value ?? [];
   const inbox = useResource("/api/approvals", ["task.", "gate."]).value ?? [];
@@ -96,12 +96,12 @@ export function Overview() {
       <section class="c7"><h2 class="h2">Why ${waiting === 1 ? "1 task waits" : `${thousands(waiting)} tasks wait`} <span class="end">longest</span></h2>
         ${why.length ? why.map(row => html`<a class="why" key=${row.text} href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="cut hu"><bdi>${row.text}</bdi></span>
           <${Meter} of=${row.count} max=${openTasks.length} /><span class="num">${row.count}</span><span class="q num">${age(now.value - row.oldest)}</span></a>`) : html`<p class="q pt">Nothing waits.</p>`}</section>
-      <${Plots} />
+      <${Plots} chosen=${chosen} choose=${choose} />
       <section class="c7"><h2 class="h2">Workers <span class="q">lease left</span> <a class="end" href=${href("workers")}>${count(alive.length, "worker")} alive</a></h2>
         ${alive.length ? html`<div class="ws">${alive.slice(0, 24).map((/** @type {any} */ w) => html`<a key=${w.workerId} href=${href("workers")}><span class="r"><span class="cut"><bdi>${clean(w.slot ?? w.workerId)}</bdi>
           <span class="q"> ${w.tasks?.length ? clean(w.tasks.map((/** @type {any} */ t) => t.id ?? t).join(" ")) : w.held ? `${w.held} held` : "idle"}</span></span></span><${Lease} ms=${w.leaseMs} of=${w.leaseGrantedMs} at=${workers.at} /></a>`)}</div>`
         : html`<${Empty} head="Nobody is here to work.">Tasks wait until a worker comes. Start one: <code>stint worker</code><//>`}</section>
-      <${Spent} />
+      <${Spent} chosen=${chosen} />
       <section class="c12"><h2 class="h2">Worth knowing <a class="end" href=${href("events")}>All events <kbd>g e</kbd></a></h2>
         ${events.value.filter(e => notable.includes(e.type)).slice(0, 10).map(event => html`<${EventRow} key=${event.seq} event=${event} />`)}</section>
     </div>`;

@@ -5,7 +5,7 @@ import { Act, act, actions, actionsOf } from "../part/actions.js";
 import { Lanes, Story, attemptsOf, useHistory } from "../part/history.js";
 import { Age, Button, Copy, Glyph, Lease, Meter, Title, html, useResource } from "../part/parts.js";
 import { Log } from "../part/log.js";
-import { ahead, clean, count, money, quote, span, stateWords, thousands, wait } from "../part/text.js";
+import { ahead, clean, count, money, quote, span, stateWords, thousands, tokens, wait } from "../part/text.js";
 import { Card } from "./inbox.js";
 
 /** @param {{ name: string, children?: any }} props */
@@ -13,9 +13,6 @@ const Fact = ({ name, children }) => children === null || children === undefined
 
 /** @param {{ head: string, value: any }} props */
 const Json = ({ head, value }) => value === undefined || value === null ? null : html`<section><h2 class="h2">${head}</h2><pre class="json" tabindex="0">${clean(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</pre></section>`;
-
-/** Tokens as people say them. @param {number} n */
-const tokens = n => n < 1000 ? String(n) : n < 1e6 ? `${(n / 1e3).toFixed(1)}\u00a0k` : `${(n / 1e6).toFixed(2)}\u00a0M`;
 
 /** What its attempts have used, beside what they may. A price that is not known is not 0. @param {{ task: any }} props */
 function Money({ task }) {

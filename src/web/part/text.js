@@ -63,6 +63,9 @@ export const wait = ms => ms < 1000 ? `${Math.round(ms)}\u00a0ms` : ms < 10000 ?
 /** "$1.84". What is not 0 is never shown as 0. @param {number} usd */
 export const money = usd => usd > 0 && usd < 0.01 ? "<$0.01" : `$${usd.toFixed(2)}`;
 
+/** Tokens as people say them. @param {number} n */
+export const tokens = n => n < 1000 ? String(n) : n < 1e6 ? `${(n / 1e3).toFixed(1)}\u00a0k` : `${(n / 1e6).toFixed(2)}\u00a0M`;
+
 /** Small numbers as words, at the beginning of a sentence. @param {number} n */
 export const words = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"][n] ?? thousands(n);
 

@@ -94,6 +94,7 @@ static void find(struct http_client *client)
 	uint32_t places = to->local;
 	char port[8];
 
+	http_client_hang_up(client); /* of a server that does not lead */
 	forget_addresses(client);
 	snprintf(port, sizeof port, "%u", to->port);
 	if (!to->local && getaddrinfo(to->host, port, &wanted, &client->found) != 0)
@@ -303,6 +304,11 @@ static void send_some(struct http_client *client)
 	}
 }
 
+static bool hears(const struct http_client *client)
+{
+	return client->transfer.state == HTTP_TRANSFER_TALK || client->transfer.state == HTTP_TRANSFER_STREAM;
+}
+
 /* A body whose end is that of the connection ends with a goodbye: without one, somebody has cut it. */
 static bool receive_sealed(struct http_client *client)
 {
@@ -312,11 +318,9 @@ static bool receive_sealed(struct http_client *client)
 
 	if (heard == 0)
 		return false;
-	while ((got = tls_read(client->tls, block, sizeof block)) > 0 &&
-		(http_transfer_is_under_way(&client->transfer) ||
-			client->transfer.state == HTTP_TRANSFER_STREAM))
+	while ((got = tls_read(client->tls, block, sizeof block)) > 0 && hears(client))
 		http_transfer_received(&client->transfer, (struct span){block, (size_t)got});
-	if (client->transfer.state == HTTP_TRANSFER_DONE)
+	if (!hears(client))
 		return false;
 	if (got < 0 || heard < 0) {
 		broke(client, got == -EPIPE ? 0 : got < 0 ? (int)got : heard);
@@ -340,7 +344,7 @@ static bool receive_some(struct http_client *client)
 		return false;
 	}
 	http_transfer_received(&client->transfer, (struct span){block, (size_t)got});
-	return http_transfer_is_under_way(&client->transfer);
+	return client->transfer.state == HTTP_TRANSFER_TALK;
 }
 
 static void talk(struct http_client *client)

@@ -3,8 +3,12 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/take.h"
 
 enum {
 	PORT_PLAIN = 80,
@@ -112,7 +116,39 @@ int http_address_parse(const char *url, struct http_address *ret_address, const 
 	return 0;
 }
 
-bool http_address_is_loopback(const struct http_address *address)
+int http_address_parse_all(const char *urls, struct http_address *ret_address, const char **ret_complaint)
+{
+	char url[sizeof ret_address->host + sizeof ret_address->prefix + 32];
+	struct http_address *address = ret_address, *next = NULL;
+	uint32_t count = 0;
+
+	for (const char *at = urls, *end; at; at = end) {
+		end = strchr(at, ',');
+		int len = end ? (int)(end++ - at) : (int)strlen(at);
+		while (len > 0 && *at == ' ')
+			at++, len--;
+		if (++count > HTTP_SERVERS_MAX || len >= (int)sizeof url) {
+			*ret_complaint = "an address is too long, or there are more than 16 of them";
+			return -EINVAL;
+		}
+		if (next) {
+			address->next = next;
+			address = next;
+		}
+		snprintf(url, sizeof url, "%.*s", len, at);
+		int r = http_address_parse(url, address, ret_complaint);
+		if (r < 0)
+			return r;
+		next = end ? calloc(1, sizeof *next) : NULL;
+		if (end && !next) {
+			*ret_complaint = "no memory";
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static bool is_loopback(const struct http_address *address)
 {
 	struct in_addr four;
 	struct in6_addr six;
@@ -122,6 +158,13 @@ bool http_address_is_loopback(const struct http_address *address)
 	if (inet_pton(AF_INET, address->host, &four) == 1)
 		return ntohl(four.s_addr) >> 24 == 127;
 	return inet_pton(AF_INET6, address->host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+bool http_address_is_loopback(const struct http_address *address)
+{
+	while (address && is_loopback(address))
+		address = address->next;
+	return !address;
 }
 
 /* ---- requests -------------------------------------------------------------------------------------------- */
@@ -191,8 +234,8 @@ int http_put_request(struct buf *out, const struct http_address *address, const 
 /* The arrows of the drawing in the header; any call may end, and a new one begins where the last one was left. */
 static const unsigned states_after[] = {
 	[HTTP_TRANSFER_IDLE] = TO(FIND) | TO(TALK),
-	[HTTP_TRANSFER_FIND] = TO(CONNECT) | TO(DONE),
-	[HTTP_TRANSFER_CONNECT] = TO(CONNECT) | TO(TALK) | TO(DONE),
+	[HTTP_TRANSFER_FIND] = TO(FIND) | TO(CONNECT) | TO(DONE),
+	[HTTP_TRANSFER_CONNECT] = TO(FIND) | TO(CONNECT) | TO(TALK) | TO(DONE),
 	[HTTP_TRANSFER_TALK] = TO(STREAM) | TO(FIND) | TO(DONE),
 	[HTTP_TRANSFER_STREAM] = TO(DONE),
 	[HTTP_TRANSFER_DONE] = 0,
@@ -204,17 +247,101 @@ static void set_state(struct http_transfer *transfer, enum http_transfer_state s
 	transfer->state = state;
 }
 
+/* ---- several servers ---- */
+
+static void turn_to_next(struct http_transfer *transfer)
+{
+	transfer->address = transfer->address.next ? *transfer->address.next : transfer->first;
+}
+
+/* A server that broke off is not the first one that the next call goes to. */
 static void finish(struct http_transfer *transfer, int fault)
 {
 	assert(fault <= 0);
 	transfer->fault = fault;
+	if (fault < 0)
+		turn_to_next(transfer);
 	set_state(transfer, HTTP_TRANSFER_DONE);
+}
+
+/* The request is for another server: the prefix of its path, and the Host header behind its first line. */
+static int readdress(struct http_transfer *transfer, const struct http_address *from)
+{
+	const struct http_address *to = &transfer->address;
+	cleanup(buf_done) struct buf out = {.max = transfer->out.max};
+	const char *text = transfer->out.data, *end = text + transfer->out.len;
+	const char *path = memchr(text, ' ', transfer->out.len);
+	const char *host = memmem(text, transfer->out.len, "\r\n", 2);
+
+	assert(path && host);
+	path++;
+	host += 2;
+	const char *rest = memmem(host, (size_t)(end - host), "\r\n", 2);
+	assert(rest);
+	rest += 2;
+	buf_put(&out, text, (size_t)(path - text));
+	buf_put_span(&out, span_of(to->prefix));
+	path += strlen(from->prefix);
+	buf_put(&out, path, (size_t)(host - path));
+	if (transfer->own_host)
+		buf_put(&out, host, (size_t)(rest - host));
+	else
+		http_put_host(&out, to);
+	buf_put(&out, rest, (size_t)(end - rest));
+	if (buf_fault(&out) < 0)
+		return buf_fault(&out);
+	struct buf old = transfer->out;
+	transfer->out = out;
+	out = old;
+	return 0;
+}
+
+static bool has_another(const struct http_transfer *transfer)
+{
+	return transfer->given_up + 1 < transfer->servers;
+}
+
+static void ask_another(struct http_transfer *transfer)
+{
+	struct http_address from = transfer->address;
+
+	transfer->given_up++;
+	turn_to_next(transfer);
+	transfer->over_kept = transfer->sent = false;
+	http_answer_reset(transfer->answer);
+	int r = readdress(transfer, &from);
+	if (r < 0)
+		finish(transfer, r);
+	else
+		set_state(transfer, HTTP_TRANSFER_FIND);
+}
+
+/* This server was not reached. */
+static void give_up_server(struct http_transfer *transfer, int fault)
+{
+	if (has_another(transfer))
+		ask_another(transfer);
+	else
+		finish(transfer, fault);
+}
+
+/* It has done nothing, and another one leads. */
+static bool does_not_lead(const struct http_answer *answer)
+{
+	static const char code[] = "\"code\":\"not_leader\"";
+	struct span body = http_answer_body(answer);
+
+	return http_answer_status(answer) == 503 &&
+		memmem(body.data ? body.data : "", body.len, code, sizeof code - 1);
 }
 
 int http_transfer_init(struct http_transfer *transfer, const struct http_address *address,
 	const struct http_answer_limits *limits, size_t request_bytes_max)
 {
-	*transfer = (struct http_transfer){.address = *address, .answer = http_answer_new(limits)};
+	*transfer = (struct http_transfer){
+		.address = *address, .first = *address, .answer = http_answer_new(limits)};
+	for (; address; address = address->next)
+		transfer->servers++;
 	buf_init(&transfer->out, request_bytes_max);
 	return transfer->answer ? 0 : -ENOMEM;
 }
@@ -229,6 +356,8 @@ int http_transfer_prepare(struct http_transfer *transfer, const struct http_call
 {
 	transfer->state = HTTP_TRANSFER_IDLE;
 	transfer->sent = false;
+	transfer->given_up = 0;
+	transfer->own_host = call->host.data != NULL;
 	transfer->may_repeat = call->may_repeat;
 	transfer->timeout_ms = call->timeout_ms;
 	return http_put_request(&transfer->out, &transfer->address, call);
@@ -244,13 +373,14 @@ void http_transfer_start(struct http_transfer *transfer, bool connected, int64_t
 	set_state(transfer, connected ? HTTP_TRANSFER_TALK : HTTP_TRANSFER_FIND);
 }
 
-/* An equal share of the time that is left for this address and each one behind it. */
+/* An equal share of the time that is left for this address and each one behind it, and each server behind this one. */
 static void try_place(struct http_transfer *transfer, int64_t now_ms)
 {
 	int64_t left_ms = transfer->until_ms > now_ms ? transfer->until_ms - now_ms : 0;
 
 	assert(transfer->place < transfer->places);
-	transfer->place_until_ms = now_ms + left_ms / (transfer->places - transfer->place);
+	transfer->place_until_ms = now_ms +
+		left_ms / (transfer->places - transfer->place + transfer->servers - 1 - transfer->given_up);
 	set_state(transfer, HTTP_TRANSFER_CONNECT);
 }
 
@@ -259,7 +389,7 @@ void http_transfer_found(struct http_transfer *transfer, uint32_t places, int64_
 	transfer->place = 0;
 	transfer->places = places;
 	if (places == 0)
-		finish(transfer, -EHOSTUNREACH);
+		give_up_server(transfer, -EHOSTUNREACH);
 	else
 		try_place(transfer, now_ms);
 }
@@ -270,7 +400,7 @@ void http_transfer_unconnected(struct http_transfer *transfer, int fault, int64_
 	if (++transfer->place < transfer->places && now_ms < transfer->until_ms)
 		try_place(transfer, now_ms);
 	else
-		finish(transfer, fault);
+		give_up_server(transfer, fault);
 }
 
 void http_transfer_connected(struct http_transfer *transfer)
@@ -299,7 +429,10 @@ void http_transfer_received(struct http_transfer *transfer, struct span bytes)
 	assert(transfer->state == HTTP_TRANSFER_TALK || transfer->state == HTTP_TRANSFER_STREAM);
 	int r = http_answer_feed(transfer->answer, bytes);
 
-	if (r < 0 || http_answer_phase(transfer->answer) == HTTP_ANSWER_DONE)
+	bool is_done = r == 0 && http_answer_phase(transfer->answer) == HTTP_ANSWER_DONE;
+	if (is_done && has_another(transfer) && does_not_lead(transfer->answer))
+		ask_another(transfer);
+	else if (r < 0 || is_done)
 		finish(transfer, r);
 	else if (transfer->state == HTTP_TRANSFER_TALK && is_stream(transfer->answer))
 		set_state(transfer, HTTP_TRANSFER_STREAM);

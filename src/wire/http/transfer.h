@@ -11,6 +11,9 @@
  *	      └─over the connection that was kept───────────────────────────┘
  *	        (and from TALK back to FIND, once, if that one was closed before the server said anything)
  *
+ * Servers that share a store are addresses behind one another (`next`). When one is not reached, or says that it does not lead
+ * (503 not_leader), the call goes to FIND for the next one, each once. The next call begins with the server that answered last.
+ *
  * The time of a call is for all of it. While there are several addresses each gets an equal share of what is left, so that
  * one that does not answer leaves time for the next.
  */
@@ -36,11 +39,19 @@ struct http_address {
 	char host[256];   /* without brackets */
 	char prefix[256]; /* before every path, without a slash at its end */
 	uint16_t port;
+	struct http_address
+		*next; /* another server of the same store; outlives every client. NULL: there is none */
+};
+
+enum {
+	HTTP_SERVERS_MAX = 16,
 };
 
 /* -EINVAL: the complaint says in what way it is no address of a server. */
 int http_address_parse(const char *url, struct http_address *ret_address, const char **ret_complaint);
-bool http_address_is_loopback(const struct http_address *address);
+/* The same of several with commas between them: `next` leads through the others, which are never freed. Also -ENOMEM. */
+int http_address_parse_all(const char *urls, struct http_address *ret_address, const char **ret_complaint);
+bool http_address_is_loopback(const struct http_address *address); /* and all behind it */
 
 struct http_call {
 	enum http_method method;
@@ -81,7 +92,10 @@ enum http_transfer_state {
 
 struct http_transfer {
 	enum http_transfer_state state;
-	struct http_address address;
+	struct http_address address; /* of the server that is asked */
+	struct http_address first;
+	uint32_t servers, given_up; /* in this call */
+	bool own_host;              /* the call says what its Host header is */
 	struct http_answer *answer;
 	struct buf out;         /* the request */
 	uint32_t place, places; /* the address that is tried, of so many */
