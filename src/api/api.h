@@ -267,9 +267,9 @@ struct bulk_look {
 	bool passes_by;  /* … and then the next item is passed over */
 };
 
-/* True: the command is the next step, and lives as long as the arena of the call. False: nothing was found so far, or
- * -ENOMEM was. */
-bool api_look_for_step(struct api_call *call, struct bulk_look *look, struct command *ret_command);
+/* 1: the command is the next step, and lives as long as the arena of the call. 0: nothing was found so far. A fault: it is worth trying
+ * again later. */
+int api_look_for_step(struct api_call *call, struct bulk_look *look, struct command *ret_command);
 
 /* May the caller see the event? A token with queues sees the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);

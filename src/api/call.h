@@ -295,7 +295,7 @@ call_step slot_list_read, slot_begin, slot_crash_begin;
 call_finish slot_finish;
 
 /* flow/ */
-call_step queue_list_read, queue_read, queue_set_begin, queue_limit_begin;
+call_step queue_list_read, queue_keys_read, queue_read, queue_set_begin, queue_limit_begin;
 call_finish queue_finish, queue_limit_finish;
 call_step workflow_list_read, workflow_read;
 call_step hold_list_read, hold_set_begin, hold_lift_begin, credential_list_read;

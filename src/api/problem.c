@@ -262,6 +262,9 @@ const char *refusal_detail(const struct result *result)
 		       "task.logBytesPerSecond). Nothing was changed, and no lease renewed. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_RATE_LIMITED)
 		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_QUEUE_FULL)
+		return "As many tasks of the queue are open as its limit \"maxOpen\" allows (GET /api/queues/NAME, stint queue show). "
+		       "Try again when some of them have ended.";
 	if (result->refusal == REFUSED_QUOTA_EXCEEDED && result->workers_spent)
 		return "This credential has as many live workers as it may (limits.workers): end some of them first.";
 	if (result->refusal == REFUSED_QUOTA_EXCEEDED)

@@ -96,6 +96,7 @@ const struct route routes[] = {
 	R(GET,    "/api/credentials",                              READ, NO_BODY, NULL,                        credential_list_read,       NULL),
 	R(GET,    "/api/queues",                                   READ, NO_BODY, NULL,                        queue_list_read,            NULL),
 	R(GET,    "/api/queues/:name",                             READ, NO_BODY, NULL,                        queue_read,                 NULL),
+	R(GET,    "/api/queues/:name/keys",                        READ, NO_BODY, NULL,                        queue_keys_read,            NULL),
 	R(PATCH,  "/api/queues/:name",                          OPERATE, SMALL,   queue_limit_begin,           NULL,                       queue_limit_finish),
 	V(POST,   "/api/queues/:name/pause",                    OPERATE, SMALL,   queue_set_begin,             QUEUE_PAUSED,               queue_finish),
 	V(POST,   "/api/queues/:name/resume",                   OPERATE, SMALL,   queue_set_begin,             QUEUE_OPEN,                 queue_finish),

@@ -147,6 +147,7 @@ struct command_create {
 	struct span concurrency_key; /* its text is in `body` too */
 	bool subtask;                /* of the task whose claim the command shows */
 	bool says_priority, runs_anyway;
+	const struct subtask_budget *budget; /* of a subtask whose parent has one; else NULL */
 	struct name_list requires;
 	struct name_list parents;           /* ids of the tasks that block it */
 	struct span group;                  /* of which it is a member; empty: of none */
@@ -473,11 +474,13 @@ struct result {
 	bool restored;       /* STALE_CLAIM: the store was restored since that fence was given */
 	enum subtask_excess
 		excess; /* INVALID: what the subtask has more than its parent allows; `id`: the task in question */
-	bool cyclic;        /* INVALID: the parent `id` waits for the task itself */
-	bool names_spent;   /* TOO_LARGE: the principal has brought in as many names as it may */
-	bool workers_spent; /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
-	bool own_work;      /* FORBIDDEN: the principal has held an attempt of the task */
-	bool unfit;         /* FORBIDDEN: the task names an executor, or requires what the worker has not */
+	uint32_t budget_part; /* … EXCESS_BUDGET: which part of its budget … */
+	double budget_left;   /* … and what the parent has left of it */
+	bool cyclic;          /* INVALID: the parent `id` waits for the task itself */
+	bool names_spent;     /* TOO_LARGE: the principal has brought in as many names as it may */
+	bool workers_spent;   /* QUOTA_EXCEEDED: the principal has as many live workers as it may */
+	bool own_work;        /* FORBIDDEN: the principal has held an attempt of the task */
+	bool unfit;           /* FORBIDDEN: the task names an executor, or requires what the worker has not */
 	bool told_enough;  /* TOO_LARGE: nobody has heard what the task, or so many tasks, were told before */
 	bool asked_enough; /* TOO_LARGE: the attempt has asked as many questions as it may */
 	uint32_t bulk;     /* BULK_START: its number */

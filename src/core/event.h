@@ -65,6 +65,9 @@
 	X(HOLD_PROBING,       62, "hold.probing",       "its time is over: one task at a time tries the account") \
 	X(HOLD_CLOSED,        63, "hold.closed",        "the account works again, or a person has lifted the hold") \
 	X(QUEUE_UPDATED,      70, "queue.updated",      "its limits were changed") \
+	X(QUEUE_LIMITED,      71, "queue.limited",      "a limit of it holds back tasks that are ready") \
+	X(QUEUE_IDLE,         72, "queue.idle",         "it has handed out work, and none of its tasks is ready or in work any more") \
+	X(QUEUE_DRAINED,      73, "queue.drained",      "it is draining, and its last open task has ended") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
 	X(TOKEN_RENEWED,      82, "token.renewed",      "its holder gave it a new secret; the one before is valid until the new one is used, at most 24 h") \

@@ -55,6 +55,10 @@ enum fact {
 	FACT_BURST = 55,         /* … so many at once … */
 	FACT_RATE_PER_KEY = 56,  /* … of each key */
 	FACT_REVIEW_MOST = 57,   /* … tasks in review */
+	FACT_FAIR = 58,          /* … its keys come in turn */
+	FACT_MAX_OPEN = 59,      /* … open tasks */
+	FACT_LIMIT = 60,         /* enum limit_kind that holds tasks back … */
+	FACT_WAITING = 61,       /* … and how many of the queue are ready */
 	FACT_COUNT,
 };
 

@@ -46,6 +46,7 @@
 	X(WRONG_HOST,           "wrong_host",           421, 1, "the Host header names no name of this server") \
 	X(RATE_LIMITED,         "rate_limited",         429, 7, "too many requests; Retry-After says when") \
 	X(QUOTA_EXCEEDED,       "quota_exceeded",       429, 7, "the caller has as many open tasks, bytes in them, or live workers as it may") \
+	X(QUEUE_FULL,           "queue_full",           429, 7, "the queue has as many open tasks as its limit maxOpen allows") \
 	X(STORE_DAMAGED,        "store_damaged",        503, 7, "what was asked for is damaged in the store; nothing was changed") \
 	X(DISK_LOW,             "disk_low",             503, 7, "the disk of the server is nearly full: it begins nothing new; nothing was changed") \
 	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed") \

@@ -174,7 +174,7 @@ enum extra_kind {
 	EXTRA_AGENT = 58,  /* the agent of its last attempt: adapter, host, its own session id */
 	EXTRA_PROMPT = 57, /* what the agent of its last attempt was told first */
 	EXTRA_SUBTASK =
-		60, /* by number from 1: a task that it created under its claim; 0: how many, see command/subtask.c */
+		60, /* by number from 1: a task that it created under its claim; 0: how many; -1: of the last claim, its fence and which executors its subtasks may name: see command/subtask.c */
 	EXTRA_SCHEDULE =
 		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };

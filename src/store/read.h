@@ -59,6 +59,8 @@ int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t a
 /* The tasks that this one waits for, dead ones too, and those that are done whose results it may still want. */
 int store_each_parent(struct store *store, int64_t seq, int (*each)(void *context, int64_t parent, bool done),
 	void *context);
+/* How many subtasks the task has ever created, or taken up again. */
+int store_count_subtasks(struct store *store, int64_t seq, struct arena *arena, uint32_t *ret_made);
 /* The subtasks that the task has created since an operator last retried it, oldest first; each() may return a fault. */
 int store_each_subtask(struct store *store, int64_t seq, struct arena *arena,
 	int (*each)(void *context, int64_t subtask), void *context);
@@ -102,6 +104,14 @@ int store_each_queue(const struct store *store,
 int store_read_queue(struct store *store, struct span name, struct queue_document *ret_queue);
 /* The concurrency keys of a queue that have a number of their own, one after the other: *at begins with 0. */
 bool store_next_cap(const struct store *store, uint32_t queue, uint32_t *at, struct key_cap *ret_cap);
+/* The number of a queue that had a task since the start, or -ENOENT; a page of its concurrency keys, as for store_page_open(); its tasks
+ * without one; and, of a page of its open tasks, those that have a key and were claimed once. */
+int store_queue_number(const struct store *store, struct span name, uint32_t *ret_queue);
+int store_page_keys(const struct store *store, uint32_t queue, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct key_document *key), void *context);
+struct key_document store_keyless(const struct store *store, uint32_t queue);
+int store_page_begun(const struct store *store, uint32_t queue, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, uint64_t key, int64_t seq), void *context);
 /* A page of the workers, as for store_page_open(). */
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);

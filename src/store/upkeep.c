@@ -305,7 +305,8 @@ static int forget_requests(struct turn *turn)
 static int keep_house(struct store *store, struct moment now)
 {
 	struct turn *turn = &store->turn;
-	uint32_t dropped[WORKERS_FORGOTTEN_MAX], dropped_count = 0;
+	uint32_t dropped[WORKERS_FORGOTTEN_MAX], dropped_count = 0, news_count = 0;
+	struct queue_news news[QUEUE_NEWS_MAX];
 	int64_t cursor = store->purge_cursor;
 	const struct token *token = NULL;
 
@@ -321,6 +322,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = rates_sweep(turn, step_of(store));
 	if (r == 0)
 		r = executors_sweep(turn, step_of(store));
+	if (r == 0 && !store->degraded)
+		r = queues_sweep(turn, news, &news_count);
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)
 		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);
@@ -350,6 +353,8 @@ static int keep_house(struct store *store, struct moment now)
 		stats_forget(turn);
 	for (uint32_t i = 0; i < dropped_count; i++)
 		index_drop_holder(&store->index, dropped[i]);
+	for (uint32_t i = 0; i < news_count; i++)
+		index_note_news(&store->index, &news[i]);
 	if (token)
 		tokens_drop(&store->credentials, token->id);
 	return 0;

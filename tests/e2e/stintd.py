@@ -204,6 +204,17 @@ class Server:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+def last_change(client):
+    """The number of the last event that somebody caused: the server tells news of queues by itself."""
+    after, last = "0", 0
+    while True:
+        page = client.get("/api/events?limit=1000&after=" + after).json
+        last = max([last, *(event["seq"] for event in page["events"] if event["type"] not in ("queue.idle", "queue.limited"))])
+        if page["next"] == after or not page["events"]:
+            return last
+        after = page["next"]
+
+
 class Case(unittest.TestCase):
     """A test with a server of its own and one client of it."""
     flags = ()
@@ -224,6 +235,9 @@ class Case(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.02)
         return found
+
+    def last_change(self):
+        return last_change(self.client)
 
     def create(self, **fields):
         reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})

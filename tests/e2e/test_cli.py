@@ -249,14 +249,14 @@ class Adding(CliCase):
         self.assertIn("not-there", ran.err)
 
     def test_wrong_input_changes_nothing(self):
-        before = self.client.get("/api/events?after=now").json["next"]
+        before = stintd.last_change(self.client)
         for args in (["x", "--timeout", "30"], ["x", "--priority", "soon"], ["x", "--payload", "{"], ["x", "y"], [],
                      ["x", "--bogus"], ["x", "--queue"], ["--file", "/not/there"], ["x", "--not-before", "tomorrow"]):
             with self.subTest(args=args):
                 ran = self.stint("add", *args, status=2)
                 self.assertEqual(ran.out, "")
                 self.assertTrue(ran.err.startswith("stint: "), ran.err)
-        self.assertEqual(self.client.get("/api/events?after=now").json["next"], before)
+        self.assertEqual(stintd.last_change(self.client), before)
 
     def test_a_checklist_becomes_tasks_that_wait_for_each_other(self):
         text = "# Plan\n- [ ] release\n  - [ ] build\n    with gcc\n  - [x] write\n  - [ ] test\n1. one\n2. two\n   - below two\n"
@@ -1600,7 +1600,7 @@ class Helping(CliCase):
     def test_a_noun_alone_names_its_verbs(self):
         ran = self.stint("queue", status=2)
         self.assertEqual(ran.out, "")
-        self.assertIn("stint queue needs a verb: ls, show, limit, pause, resume or drain (usage)", ran.err)
+        self.assertIn("stint queue needs a verb: ls, show, keys, limit, pause, resume or drain (usage)", ran.err)
         self.assertEqual(self.stint("queue", "--json", status=2).json["error"]["code"], "usage")
         self.assertIn("stint slot needs a verb: ls or unquarantine (usage)", self.stint("slot", status=2).err)
         self.assertIn("stint db needs a verb: query (usage)", self.stint("db", status=2).err)
@@ -1611,7 +1611,7 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["rm", "t-7"], "there is no \"stint rm\"; it is \"stint cancel\" (usage)\n  try  stint cancel t-7\n"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
-                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, show, limit, pause, resume or drain"),
+                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, show, keys, limit, pause, resume or drain"),
                            (["ls", "--queue", "--json"], "--queue needs a value: NAME; if it is --json, say --queue=--json"),
                            (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)

@@ -175,6 +175,8 @@ class World:
                 pass
         elif verb == "queue show":
             self.add("t-7k3", queue="ci")
+        elif verb == "queue keys":
+            self.add("t-7k3", queue="mail", concurrencyKey="acme")
         elif verb.startswith("schedule ") and verb != "schedule add":
             self.post("/api/schedules", {"id": "nightly", "cron": "@daily", "task": {"title": "again"}})
         elif verb == "mcp":

@@ -163,12 +163,55 @@ class Limits(stintd.Case):
         self.client.post("/api/tasks/%s/gates/review" % first, {"verdict": "pass"})
         self.assertEqual(self.claim("v")[0]["task"]["id"], second)
 
+    def test_a_tenant_with_many_tasks_does_not_hold_up_another_and_a_killed_server_knows_that_the_queue_is_fair(self):
+        self.assertEqual(self.limits(fair=True), {"fair": True})
+        big = [self.keyed("big") for _ in range(20)]
+        small = [self.keyed("small") for _ in range(3)]
+        self.assertEqual([each["task"]["id"] for each in self.claim(max=2)], [big[0], small[0]])
+        self.restart()
+        self.assertEqual(self.client.get("/api/queues/q").json["limits"], {"fair": True})
+        got = {each["task"]["id"] for each in self.claim("v", max=4)}
+        self.assertEqual(got, {big[1], big[2], small[1], small[2]})
+        self.assertEqual(self.limits(fair=None), None)
+        self.assertEqual(self.claim("v")[0]["task"]["id"], big[3])
+
+    def test_a_full_queue_takes_no_new_task_until_one_has_ended(self):
+        self.assertEqual(self.limits(maxOpen=2), {"maxOpen": 2})
+        first, second = self.create()["id"], self.create()["id"]
+        refused = self.client.post("/api/tasks", {"title": "third", "queue": "q"})
+        self.assertEqual((refused.status, refused.json["code"]), (429, "queue_full"), refused.body)
+        self.assertIn("Retry-After", refused.headers)
+        batch = self.client.post("/api/tasks/batch", {"tasks": [{"title": "x", "queue": "q"}, {"title": "y", "queue": "other"}]})
+        self.assertEqual([each.get("code", "made") for each in batch.json["results"]], ["queue_full", "made"], batch.body)
+        self.assertEqual(self.client.post("/api/tasks/%s/cancel" % second, {}).status, 200)
+        self.create()
+        self.assertEqual(self.client.post("/api/tasks/%s/retry" % second, {}).status, 200)  # a retry is never refused
+
+    def test_the_keys_of_a_queue_are_listed_with_what_they_have(self):
+        claimed, _, _ = self.keyed("acme"), self.keyed("acme"), self.keyed("small")
+        fence = self.claim()[0]["fence"]
+        self.create()
+        keys = lambda: self.client.get("/api/queues/q/keys").json
+        small = {"key": "small", "live": 0, "begun": 0, "waiting": 1}
+        none = {"key": None, "live": 0, "begun": 0, "waiting": 1}
+        listed = keys()
+        self.assertEqual(listed[0], {"key": "acme", "live": 1, "begun": 1, "waiting": 1})
+        self.assertCountEqual(listed[1:], [small, none])
+        for _ in ("acme", "small"):  # what only has work that was begun is found, too
+            self.client.post("/api/claims", {"workerId": "v", "queues": ["q"]})
+        self.client.post("/api/tasks/%s/review" % claimed, {"workerId": "w", "fence": fence})
+        self.assertCountEqual(keys(), [{"key": "acme", "live": 1, "begun": 2, "waiting": 0}, {"key": "small", "live": 1, "begun": 1, "waiting": 0},
+                                       none])
+        self.assertEqual(len(self.client.get("/api/queues/q/keys?limit=1").json), 1)
+        self.assertEqual(self.client.get("/api/queues/nowhere/keys").status, 404)
+
     def test_bad_limits_are_refused_with_what_is_allowed(self):
         for body, field in (({"concurrency": 0}, "concurrency"), ({"concurrency": "two"}, "concurrency"), ({}, ""),
                             ({"perKey": 0}, "perKey"), ({"perKey": 1000001}, "perKey"), ({"sequential": 1}, "sequential"),
                             ({"keys": 3}, "keys"), ({"keys": {"": 1}}, "keys."), ({"keys": {"a": 0}}, "keys.a"),
                             ({"keys": {"a": "two"}}, "keys.a"), ({"concurrency": 1, "budget": {"usd": 2}}, "budget"),
                             ({"rate": {"count": 1}}, "rate.perMs"), ({"rate": {"count": 0, "perMs": 1}}, "rate.count"), ({"review": 0}, "review"),
+                            ({"fair": 1}, "fair"), ({"maxOpen": 0}, "maxOpen"),
                             ({"rate": {"count": 1, "perMs": 1000, "per": "task"}}, "rate.per"),
                             ({"rate": {"count": 1, "perMs": 31622400000, "burst": 2}}, "rate.burst")):
             reply = self.client.call("PATCH", "/api/queues/q", body)

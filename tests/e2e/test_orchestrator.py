@@ -64,7 +64,7 @@ class Connector(stintd.Case):
         return self.client.get(f"/api/tasks/{task}/events?limit=1000").json["events"]
 
     def last_event(self):
-        return self.client.get("/api/events?after=now").json["next"]
+        return self.last_change()
 
 
 class Document(Connector):

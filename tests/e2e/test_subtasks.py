@@ -147,6 +147,38 @@ class Rights(SubtaskCase):
         self.finish("c1")
         self.added(work, id="c2", budget={"usd": 1.5, "turns": 8})  # it has used nothing
 
+    def test_an_attempt_may_repeat_a_subtask_that_has_all_of_the_budget(self):
+        claim, work = self.begin(budget={"usd": 2})
+        self.added(work, id="c1", budget={"usd": 1.5})
+        self.assertIn("0.5", self.refused(work, "budget", id="c2", budget={"usd": 1.5}))
+        again = self.add(work, id="c1", budget={"usd": 1.5})
+        self.assertEqual((again.status, again.json["id"]), (200, "c1"), again.body)
+        self.added(work, id="c3", budget={"usd": 0.5})
+        self.assertEqual(self.add(work, id="c3", budget={"usd": 0.5}).status, 200)
+
+    def test_what_a_worker_listed_is_known_after_a_restart(self):
+        self.create(id="p", executor="agent")
+        claim = self.claim("w", executors=["agent"], subtasks={"agent": ["tests"]})[0]
+        token = self.client.post("/api/tokens", {"kind": "claim", "task": "p", "fence": claim["fence"]}).json["token"]
+        self.client.close()
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client()
+        work = self.connect(token=token)
+        self.assertEqual(self.added(work, id="c1", executor="tests")["executor"], "tests")
+        self.refused(work, "executor", executor="shell")
+
+    def test_a_subtask_does_not_wait_for_itself_in_a_sequential_queue(self):
+        reply = self.client.call("PATCH", "/api/queues/q", {"sequential": True})
+        self.assertEqual(reply.status, 200, reply.body)
+        claim, work = self.begin(concurrencyKey="acme")
+        self.assertIn("wait for itself", self.refused(work, "concurrencyKey", concurrencyKey="acme"))
+        self.added(work, id="c1", concurrencyKey="other")
+        self.added(work, id="c2")
+        deeper, below = self.begin(None, "w2")
+        self.assertEqual(deeper["task"]["id"], "c1")
+        self.refused(below, "concurrencyKey", concurrencyKey="acme")  # its grandparent has it
+
     def refused_first(self, work, field, **fields):
         reply = self.add(work, **fields)
         self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, field), reply.body)

@@ -180,6 +180,7 @@ class Verbs(CliCase):
         "hold rm": Row(["a"], "hold", (["none"], 3, "not_found"), []),
         "queue ls": Row([], "queues", None, ["x"]),
         "queue show": Row(["a"], "queue", (["nothing"], 3, "not_found"), [], queue),
+        "queue keys": Row(["a"], "keys", (["nothing"], 3, "not_found"), [], queue),
         "queue limit": Row(["a", "--concurrency", "2"], "queue", (["{long}", "--concurrency", "2"], 2, "invalid"), []),
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
@@ -324,14 +325,14 @@ class Verbs(CliCase):
 
     def test_bad_usage(self):
         def check(verb, row, words, _):
-            before = self.client.get("/api/events?after=now").json["next"]
+            before = stintd.last_change(self.client)
             for bad in (row.bad, ["--bogus"]):
                 self.assertRegex(self.stint(*verb, *words(bad), status=2).err, r"^stint: .+\n  try  stint ")
             if row.key is not NONE:
                 told = self.stint(*verb, *words(row.bad), "--json", status=2).json
                 self.assertEqual((told["schema"], told["ok"]), (1, False))
                 self.assertIn(told["error"]["code"], ("usage", "invalid"))
-            self.assertEqual(self.client.get("/api/events?after=now").json["next"], before)
+            self.assertEqual(stintd.last_change(self.client), before)
 
         self.each(check)
 

@@ -49,7 +49,7 @@ def calls(options):
 def work(job):
     wanted = job.payload or {}
     what = wanted.get("do", "echo")
-    say(began=job.id, attempt=job.attempt)
+    say(began=job.id, attempt=job.attempt, worker=job.worker_id, fence=job.fence)
     if what == "sleep":
         job.progress("begun", 1)
         job.sleep(wanted["seconds"])
@@ -60,9 +60,19 @@ def work(job):
         return job.saved
     elif what == "ask":
         return job.ask("which colour?", ["red", "blue"])
+    elif what == "split":
+        for n in (1, 2):
+            job.add("part-%d" % n, "a part", queue="parts")
+        return job.children()
     elif what == "wait":
         while not os.path.exists(wanted["file"]):
             time.sleep(0.01)
+    elif what == "told":
+        if job.attempt % 3 == 1:
+            job.progress("begun", 10)
+        if job.attempt % 3 == 2:
+            raise RuntimeError("it broke")
+        return {"by": job.worker_id, "fence": job.fence}
     elif what == "review":
         return stint.Review("look at this", {"links": ["a"]})
     elif what == "release":

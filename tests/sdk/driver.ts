@@ -31,7 +31,7 @@ async function calls(options: ClientOptions): Promise<void> {
 
 async function work(job: Job): Promise<unknown> {
   const wanted = job.payload ?? {};
-  say({ began: job.id, attempt: job.attempt });
+  say({ began: job.id, attempt: job.attempt, worker: job.workerId, fence: job.fence });
   switch (wanted.do) {
     case "sleep":
       await job.progress({ note: "begun", percent: 1 });
@@ -45,9 +45,16 @@ async function work(job: Job): Promise<unknown> {
       }
       return job.saved;
     case "ask": return job.ask("which colour?", { options: ["red", "blue"] });
+    case "split":
+      for (const n of [1, 2]) await job.add(`part-${n}`, "a part", { queue: "parts" });
+      return job.children();
     case "wait":
       while (!existsSync(wanted.file)) await new Promise((resolve) => setTimeout(resolve, 10));
       break;
+    case "told":
+      if (job.attempt % 3 === 1) await job.progress({ note: "begun", percent: 10 });
+      if (job.attempt % 3 === 2) throw new Error("it broke");
+      return { by: job.workerId, fence: job.fence };
     case "review": return review("look at this", { links: ["a"] });
     case "release": throw release("not now", 3_600_000);
     case "block": return block("no such directory", { code: "BAD_WORKDIR" });

@@ -17,6 +17,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 from between import Between
 from hang import HANG_S
+import proof
 from stintd import Case, Server, environment
 from tls import Certificates, Stranger, foreign
 
@@ -78,7 +79,7 @@ class Driver:
 class Scenarios(Case):
     """A subclass has `command`: the words that start its driver, and variables for it."""
     command = None
-    flags = ("--set", "restart.graceMs=0", "--set", "worker.leaseMinMs=500")
+    flags = ("--set", "restart.graceMs=0", "--set", "worker.leaseMinMs=500", "--set", "retry.baseMs=20", "--set", "retry.maxMs=200")
 
     def setUp(self):
         super().setUp()
@@ -217,6 +218,21 @@ class Scenarios(Case):
 
     # ---- the worker ----
 
+    def test_a_job_waits_for_its_subtasks_and_goes_on_with_their_results(self):
+        self.create(id="whole", executor="split", payload={"do": "split"})
+        worker = self.worker(executors=["split"])
+        self.assertEqual(worker.until(stopped="whole")["why"], "Waiting")
+        self.until_state("whole", "waiting")
+        for name in ("part-1", "part-2"):  # each once, though the next attempt adds them again
+            claim = self.client.post("/api/claims", {"workerId": "other", "queues": ["parts"]}).json["claims"][0]
+            self.assertEqual((claim["task"]["id"], claim["task"]["parent"]), (name, "whole"))
+            done = self.client.post("/api/tasks/%s/complete" % name, {"workerId": "other", "fence": claim["fence"], "result": name})
+            self.assertEqual(done.status, 200, done.body)
+        done = self.until_state("whole", "done")
+        self.assertEqual([(each["id"], each["state"], each["result"]) for each in done["result"]],
+                         [("part-1", "done", "part-1"), ("part-2", "done", "part-2")])
+        self.assertEqual((done["attempt"], done["spent"]), (2, 0))
+
     def test_a_hundred_tasks_are_each_done_once(self):
         drafts = [{"id": "t%d" % n, "queue": "q", "payload": {"value": n}} for n in range(100)]
         self.assertEqual(self.client.post("/api/tasks/batch", drafts).status, 200)
@@ -266,6 +282,44 @@ class Scenarios(Case):
         self.assertEqual((task["attempt"], task["result"]), (1, "made it"))
         self.create(id="u", payload={"value": 2})
         self.until_state("u", "done")
+
+    def produce(self, told, over):
+        """Tasks, one after the other, each asked for until it is there; lines of what was acknowledged."""
+        caller, number = self.caller(url=self.place, token=self.server.token), 0
+        while not over.is_set():
+            number += 1
+            answer = {}
+            while "ok" not in answer and not over.is_set():
+                answer = caller.call("createTask", {"title": "told", "queue": "q", "payload": {"do": "told"}}, idempotencyKey="k%d" % number)
+            if "ok" in answer:
+                told.append("C\tproducer\tok\tenqueue\tt%d\t-\t-\t0\t0" % proof.task_number(answer["ok"]["id"]))
+
+    def test_what_it_acknowledges_is_true_while_the_server_dies_again_and_again(self):
+        """Judged as the clients of test_crash.py are: by the checker, which knows nothing of the SDK."""
+        told, over = [], threading.Event()
+        workers = [self.worker(concurrency=3, leaseMs=2000), self.worker(concurrency=2, leaseMs=2000, beats=False)]
+        producer = threading.Thread(target=self.produce, args=(told, over), daemon=True)
+        producer.start()
+        for round in range(5):
+            made, begun = len(told), sum(len(worker.said) for worker in workers)
+            self.until(lambda: len(told) > made and sum(len(worker.said) for worker in workers) > begun, "nothing goes on after %d deaths" % round)
+            self.server.kill()
+            self.client.close()
+            self.server.start()
+        over.set()
+        producer.join(HANG_S)
+        self.until(lambda: all(self.client.get("/api/tasks?state=" + state).json == [] for state in ("ready", "claimed", "running", "scheduled")),
+                   "not every task came to an end")
+        for worker in workers:
+            worker.process.terminate()
+            while worker.lines.get(timeout=HANG_S) is not None:
+                pass
+        began = {(line["began"], line["fence"]): line["worker"] for worker in workers for line in worker.said if "began" in line}
+        for task in self.client.get("/api/tasks?state=done&limit=1000").json:
+            self.assertEqual(began[task["id"], task["result"]["fence"]], task["result"]["by"])
+        told += ["C\t%s\tok\tclaim\tt%d\t%s\t-\t0\t0" % (worker, proof.task_number(id), fence) for (id, fence), worker in began.items()]
+        self.assertEqual(self.server.stop(), 0)
+        self.assertIsNone(proof.verify(self.server.home, told, ("restart_grace_ms=0", "retry_base_ms=20", "retry_max_ms=200")))
 
     def bound(self, door, id):
         return any(id in (request.json or {}).get("boundTasks", []) for request in door.requests if request.path.endswith("/heartbeat"))

@@ -32,6 +32,23 @@ static const struct command *claim_command(struct sim *sim, int64_t seq, uint64_
 	return NULL;
 }
 
+/* Must `other` be handed out before `task`? What two keys of a fair queue were served last is known to the server alone, and whether a
+ * task of another queue is the next one of that queue, too. */
+static bool goes_before(const struct sim *sim, const struct model_task *other, const struct model_task *task)
+{
+	const struct task *a = &other->fold.task, *b = &task->fold.task;
+
+	if (!model_limits(sim, other)->fair)
+		return task_claim_order(a, b) < 0;
+	if (a->queue != b->queue)
+		return false;
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->concurrency_key == b->concurrency_key)
+		return task_claim_order(a, b) < 0;
+	return model_live_of_key(sim, a) < model_live_of_key(sim, b);
+}
+
 /* B10: nothing that this claimant might have had goes before what it got. */
 static void judge_order(struct sim *sim, const struct model_task *task, const struct record *record)
 {
@@ -45,10 +62,25 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 			SPAN_ARGS(command->worker));
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *other = &model->tasks[model->live[i]];
-		if (task_claim_order(&other->fold.task, &task->fold.task) < 0 &&
+		if (goes_before(sim, other, task) &&
 			model_limits(sim, other)->rate.count == 0 && /* that would be for its bucket to say */
 			model_is_claimable(sim, other, command, record->wall_ms))
 			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
+	}
+}
+
+void judge_drained(struct sim *sim, int queue, const struct record *record)
+{
+	const struct model *model = &sim->model;
+
+	if (model->queues[queue] != QUEUE_DRAINING)
+		sim_violate(sim, "F1", 0, "queue %d has drained and is not draining", queue);
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *task = &model->tasks[model->live[i]];
+		struct span its = store_name(sim->server.store, task->fold.task.queue);
+		if (span_equal(its, record->subject) && !task_state_is_final(task->fold.task.state))
+			sim_violate(sim, "F1", task->fold.task.seq, "%s is open in a queue that has drained",
+				task->id);
 	}
 }
 

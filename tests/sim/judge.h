@@ -23,6 +23,9 @@ void judge_generation(struct sim *sim, const struct record *record);
 /* Each result of the turn at hand, after its events were followed. */
 void judge_results(struct sim *sim);
 
+/* A queue that drains has no open task when it says so. */
+void judge_drained(struct sim *sim, int queue, const struct record *record);
+
 /* D1: an occurrence of a schedule makes one task, over crashes, clocks and restores. What a restore takes back, and a clock that was
  * set back has before it again, is forgotten: the backup does not know of it. */
 void judge_occurrence(struct sim *sim, const struct record *record);

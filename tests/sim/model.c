@@ -320,6 +320,8 @@ static void follow_noun(struct sim *sim, const struct record *record)
 			.per_key = (uint32_t)record->fact[FACT_PER_KEY],
 			.sequential = record->fact[FACT_SEQUENTIAL] != 0,
 			.review = (uint32_t)record->fact[FACT_REVIEW_MOST],
+			.fair = record->fact[FACT_FAIR] != 0,
+			.max_open = (uint32_t)record->fact[FACT_MAX_OPEN],
 			.rate = {(uint32_t)record->fact[FACT_RATE], (uint32_t)record->fact[FACT_BURST],
 				record->fact[FACT_RATE_MS], record->fact[FACT_RATE_PER_KEY] != 0},
 		};
@@ -342,6 +344,12 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		return;
 	case EVENT_BULK_ENDED:
 		model->bulks_ended[model->bulk_count++ % MODEL_BULKS_MAX] = bulk_id_read(record->subject);
+		return;
+	case EVENT_QUEUE_LIMITED:
+	case EVENT_QUEUE_IDLE:
+		return;
+	case EVENT_QUEUE_DRAINED:
+		judge_drained(sim, queue, record);
 		return;
 	case EVENT_BULK_STARTED:
 	case EVENT_SERVER_STARTED:
@@ -614,6 +622,19 @@ bool model_take_permit(struct sim *sim, const struct model_task *task, int64_t w
 		now_ms + 1 >= *full_ms - (rate->burst - 1) * step_ms || wall_ms < sim->model.wall_high_ms;
 	*full_ms = (*full_ms > now_ms ? *full_ms : now_ms) + step_ms;
 	return allowed;
+}
+
+uint32_t model_live_of_key(const struct sim *sim, const struct task *task)
+{
+	const struct model *model = &sim->model;
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *other = &model->tasks[model->live[i]];
+		live += other->fold.holder[0] != 0 && other->fold.task.queue == task->queue &&
+			other->fold.task.concurrency_key == task->concurrency_key;
+	}
+	return live;
 }
 
 enum limit_kind model_limit(const struct sim *sim, const struct model_task *task)

@@ -121,6 +121,8 @@ void model_acknowledge(struct sim *sim, const struct request *request, const str
 void model_check_acks(struct sim *sim);
 
 /* The limit that keeps the task from being claimed, counted from what the events say of every other task. */
+/* Live claims of the task's concurrency key in its queue; tasks without a key are one key. */
+uint32_t model_live_of_key(const struct sim *sim, const struct task *task);
 enum limit_kind model_limit(const struct sim *sim, const struct model_task *task);
 
 /* The limits of the task's queue, as events tell them. */

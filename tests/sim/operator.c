@@ -67,7 +67,8 @@ static void set_queue(struct sim *sim, struct actor *actor, uint32_t queue, enum
 static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 {
 	static const uint32_t which[] = {LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_PER_KEY,
-		LIMITS_SET_SEQUENTIAL, LIMITS_SET_RATE, LIMITS_SET_RATE, LIMITS_SET_REVIEW};
+		LIMITS_SET_SEQUENTIAL, LIMITS_SET_RATE, LIMITS_SET_RATE, LIMITS_SET_REVIEW, LIMITS_SET_FAIR,
+		LIMITS_SET_MAX_OPEN};
 	uint32_t slot;
 	struct request *request = network_request(sim, actor, COMMAND_QUEUE_LIMIT, &slot);
 	struct rate rate = {.count = rng_below(&sim->rng, 4)};
@@ -83,7 +84,9 @@ static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 			.per_key = rng_below(&sim->rng, 4),
 			.sequential = rng_chance(&sim->rng, 2),
 			.rate = rate,
-			.review = rng_below(&sim->rng, 5)},
+			.review = rng_below(&sim->rng, 5),
+			.fair = rng_chance(&sim->rng, 2),
+			.max_open = rng_chance(&sim->rng, 2) ? 0 : 1 + rng_below(&sim->rng, 40)},
 	};
 	network_send(sim, slot);
 }

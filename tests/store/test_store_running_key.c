@@ -39,6 +39,22 @@ static void sequential(struct world *world, bool is_on)
 	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 }
 
+static void fair(struct world *world, bool is_on)
+{
+	struct command command = say_limits(LIMITS_SET_FAIR, (struct queue_limits){.fair = is_on});
+
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+}
+
+static const char *claim_one(struct world *world)
+{
+	struct command command = say_claim("w");
+	struct result *result = world_run(world, &command);
+
+	assert_int_equal(result->claim_count, 1);
+	return result->claims[0].id.data;
+}
+
 static enum refusal cap(struct world *world, const char *key, uint32_t most)
 {
 	struct command command = say_limits(0, (struct queue_limits){0});
@@ -281,6 +297,165 @@ static void why_names_the_limit_of_the_key(void **state)
 	assert_int_equal(reason.live, 1);
 }
 
+static void create_crowd(struct world *world, const char *key, int count)
+{
+	char id[32];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(id, sizeof id, "%s%d", key[0] ? key : "none", i);
+		create(world, id, key, 0);
+	}
+}
+
+static void a_crowd_of_one_key_does_not_starve_another_with_three(void **state)
+{
+	struct world *world = *state;
+
+	create_crowd(world, "big", 200);
+	create_crowd(world, "small", 3);
+	fair(world, true);
+	assert_int_equal(claim_many(world, "w", 6), 6);
+	for (int i = 0; i < 3; i++) {
+		char id[32];
+		snprintf(id, sizeof id, "small%d", i);
+		assert_int_equal(world_state(world, id), TASK_CLAIMED);
+		snprintf(id, sizeof id, "big%d", i);
+		assert_int_equal(world_state(world, id), TASK_CLAIMED);
+	}
+}
+
+static void keys_without_live_claims_come_in_turn(void **state)
+{
+	struct world *world = *state;
+	static const char *const turns[] = {"big0", "small0", "none0", "big1", "small1", "none1", "big2"};
+
+	create_crowd(world, "big", 5);
+	create_crowd(world, "small", 2);
+	create_crowd(world, "", 2); /* tasks without a key are one key */
+	fair(world, true);
+	for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+		assert_string_equal(claim_one(world), turns[i]);
+		end(world, turns[i], "w");
+	}
+}
+
+/* It was forgotten when its task ended, and does not come first for that. */
+static void a_key_that_brings_one_task_after_the_other_waits_for_its_turn(void **state)
+{
+	struct world *world = *state;
+
+	create_crowd(world, "big", 5);
+	create(world, "eager0", "eager", 0);
+	fair(world, true);
+	assert_string_equal(claim_one(world), "big0");
+	end(world, "big0", "w");
+	assert_string_equal(claim_one(world), "eager0");
+	end(world, "eager0", "w");
+	create(world, "eager1", "eager", 0);
+	assert_string_equal(claim_one(world), "big1");
+	end(world, "big1", "w");
+	assert_string_equal(claim_one(world), "eager1");
+}
+
+static void priority_goes_before_the_turn_of_a_key(void **state)
+{
+	struct world *world = *state;
+
+	create_crowd(world, "big", 2);
+	create(world, "small0", "small", 0);
+	create(world, "urgent", "big", 100);
+	fair(world, true);
+	assert_string_equal(claim_one(world), "urgent");
+	create(world, "urgent2", "big", 100);
+	create(world, "urgent3", "big", 100);
+	struct command command = say_claim("w");
+	command.claim.max = 4;
+	struct result *result = world_run(world, &command);
+	assert_string_equal(result->claims[0].id.data, "urgent2");
+	assert_string_equal(result->claims[1].id.data, "urgent3");
+	assert_string_equal(result->claims[2].id.data, "small0");
+	assert_string_equal(result->claims[3].id.data, "big0");
+}
+
+static void a_turn_knows_whom_it_has_served_itself(void **state)
+{
+	struct world *world = *state;
+	struct result results[3];
+
+	create_crowd(world, "big", 4);
+	create_crowd(world, "small", 3);
+	fair(world, true);
+	assert_string_equal(claim_one(world), "big0");
+	assert_string_equal(claim_one(world), "small0");
+	struct command commands[] = {say_claim("w"),
+		say_report(COMMAND_COMPLETE, "big0", "w", world_task(world, "big0").fence), say_claim("w")};
+	assert_int_equal(store_turn(world->store, world->now, commands, 3, results), 0);
+	assert_string_equal(results[0].claims[0].id.data, "big1");
+	assert_string_equal(results[2].claims[0].id.data, "small1");
+	world_run(world, NULL);
+}
+
+/* The count of live claims is that of the tasks, so a restart changes nothing. */
+static void the_fewest_live_claims_are_counted_after_a_crash_too(void **state)
+{
+	struct world *world = *state;
+
+	create_crowd(world, "big", 4);
+	assert_int_equal(claim_many(world, "w", 2), 2);
+	create_crowd(world, "small", 3);
+	fair(world, true);
+	world_crash(world);
+	assert_string_equal(claim_one(world), "small0");
+	assert_string_equal(claim_one(world), "small1");
+	assert_int_equal(claim_many(world, "w", 2), 2);
+	assert_int_equal(world_state(world, "small2"), TASK_CLAIMED);
+	assert_int_equal(world_state(world, "big2"), TASK_CLAIMED);
+	fair(world, false);
+	assert_string_equal(claim_one(world), "big3");
+}
+
+static void a_fair_queue_puts_its_next_task_forward_among_others(void **state)
+{
+	struct world *world = *state;
+	struct command command = say_create("old", "other");
+
+	create(world, "big0", "big", 0);
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	create(world, "small0", "small", 0);
+	create(world, "big1", "big", 0);
+	fair(world, true);
+	assert_string_equal(claim_one(world), "big0");
+	/* the turn is small's, whose task is younger than the one of the other queue */
+	assert_string_equal(claim_one(world), "old");
+	assert_string_equal(claim_one(world), "small0");
+}
+
+static void a_queue_with_as_many_open_tasks_as_it_may_have_takes_no_new_one(void **state)
+{
+	struct world *world = *state;
+	struct command full = say_limits(LIMITS_SET_MAX_OPEN, (struct queue_limits){.max_open = 2});
+	struct command commands[] = {say_create("two", "q"), say_create("three", "q")};
+	struct command elsewhere = say_create("elsewhere", "other"),
+		       move = say_about(COMMAND_UPDATE, "elsewhere");
+	struct result results[2];
+
+	create(world, "one", "", 0);
+	assert_int_equal(world_run(world, &full)->refusal, REFUSED_NOTHING);
+	assert_int_equal(store_turn(world->store, world->now, commands, 2, results), 0);
+	assert_int_equal(results[0].refusal, REFUSED_NOTHING);
+	assert_int_equal(results[1].refusal, REFUSED_QUEUE_FULL); /* both of one turn count */
+	world_crash(world);
+	assert_int_equal(world_create(world, "three", "q"), REFUSED_QUEUE_FULL);
+	assert_int_equal(world_run(world, &elsewhere)->refusal, REFUSED_NOTHING);
+	move.update.patch.set_queue = true;
+	move.update.queue = SPAN("q");
+	assert_int_equal(world_run(world, &move)->refusal, REFUSED_QUEUE_FULL);
+	assert_int_equal(claim_many(world, "w", 1), 1);
+	assert_int_equal(world_create(world, "three", "q"), REFUSED_QUEUE_FULL); /* in work is open, too */
+	end(world, "one", "w");
+	assert_int_equal(world_create(world, "three", "q"), REFUSED_NOTHING);
+}
+
 /* ---- against a model ------------------------------------------------------------------------------------------------ */
 
 enum {
@@ -304,6 +479,7 @@ struct model {
 	uint32_t count;
 	struct queue_limits limits;
 	uint32_t caps[MODEL_KEYS];
+	uint32_t served[MODEL_KEYS + 1], served_last;
 };
 
 static const char *const model_keys[] = {"k0", "k1", "k2", "k3", "k4", "k5", ""};
@@ -330,14 +506,38 @@ static bool model_lets(const struct model *model, const struct model_task *task)
 	return !model->limits.sequential || (task->attempt > 0 ? live : begun) == 0;
 }
 
-/* The next one by priority and age, looking at every task. */
+static uint32_t model_live(const struct model *model, int key)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < model->count; i++)
+		live += model->tasks[i].claimed && model->tasks[i].key == key;
+	return live;
+}
+
+static bool model_goes_before(
+	const struct model *model, const struct model_task *a, const struct model_task *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (!model->limits.fair)
+		return a < b;
+	uint32_t live_a = model_live(model, a->key), live_b = model_live(model, b->key);
+	if (live_a != live_b)
+		return live_a < live_b;
+	if (model->served[a->key] != model->served[b->key])
+		return model->served[a->key] < model->served[b->key];
+	return a < b;
+}
+
+/* The next one by priority, in a fair queue by the turn of its key, and by age, looking at every task. */
 static struct model_task *model_next(struct model *model)
 {
 	struct model_task *best = NULL;
 
 	for (uint32_t i = 0; i < model->count; i++) {
 		struct model_task *task = &model->tasks[i];
-		if (task->ready && model_lets(model, task) && (!best || task->priority > best->priority))
+		if (task->ready && model_lets(model, task) && (!best || model_goes_before(model, task, best)))
 			best = task;
 	}
 	return best;
@@ -373,6 +573,7 @@ static void model_claim(struct model *model)
 		task->ready = false;
 		task->claimed = true;
 		task->attempt++;
+		model->served[task->key] = ++model->served_last;
 	}
 	assert_int_equal(result->claim_count, command.claim.max);
 }
@@ -403,6 +604,7 @@ static void model_end(struct model *model)
 		next->ready = false;
 		next->claimed = true;
 		next->attempt++;
+		model->served[next->key] = ++model->served_last;
 	}
 	world_run(model->world, NULL);
 }
@@ -411,7 +613,11 @@ static void model_limit(struct model *model)
 {
 	struct queue_limits *limits = &model->limits;
 
-	switch (rng_below(&model->rng, 4)) {
+	switch (rng_below(&model->rng, 5)) {
+	case 3:
+		limits->fair = !limits->fair;
+		fair(model->world, limits->fair);
+		break;
 	case 0:
 		limits->per_key = (uint32_t)rng_below(&model->rng, 3);
 		per_key(model->world, limits->per_key);
@@ -448,6 +654,13 @@ static void model_patch(struct model *model)
 	assert_int_equal(world_run(model->world, &command)->refusal, REFUSED_NOTHING);
 }
 
+/* When a key was served last is known in memory only. */
+static void model_crash(struct model *model)
+{
+	world_crash(model->world);
+	memset(model->served, 0, sizeof model->served);
+}
+
 static void claims_get_what_looking_at_every_task_would_give(void **state)
 {
 	struct world *world = *state;
@@ -465,7 +678,7 @@ static void claims_get_what_looking_at_every_task_would_give(void **state)
 			break;
 		case 2:
 			if (rng_below(&model->rng, 8) == 0)
-				world_crash(world);
+				model_crash(model);
 			break;
 		case 3:
 		case 4:
@@ -500,6 +713,14 @@ int main(void)
 		ON_BOTH(the_same_key_in_another_queue_is_another_key),
 		ON_BOTH(a_freed_key_wakes_exactly_one),
 		ON_BOTH(why_names_the_limit_of_the_key),
+		ON_BOTH(a_crowd_of_one_key_does_not_starve_another_with_three),
+		ON_BOTH(keys_without_live_claims_come_in_turn),
+		ON_BOTH(a_key_that_brings_one_task_after_the_other_waits_for_its_turn),
+		ON_BOTH(priority_goes_before_the_turn_of_a_key),
+		ON_BOTH(a_turn_knows_whom_it_has_served_itself),
+		ON_BOTH(the_fewest_live_claims_are_counted_after_a_crash_too),
+		ON_BOTH(a_fair_queue_puts_its_next_task_forward_among_others),
+		ON_BOTH(a_queue_with_as_many_open_tasks_as_it_may_have_takes_no_new_one),
 		ON_BOTH(claims_get_what_looking_at_every_task_would_give),
 	};
 

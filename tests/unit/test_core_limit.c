@@ -105,6 +105,31 @@ static void a_sequential_key_waits_for_the_one_that_has_begun(void **state)
 	assert_int_equal(limits_key_room(&one_by_one, 0, &(struct key_load){1, 1}), 0);
 }
 
+static void the_key_with_the_fewest_live_claims_is_next_then_the_one_served_longest_ago(void **state)
+{
+	const struct fair_turn idle = {0, 9}, busy = {1, 0}, served = {0, 3}, fresh = {0, 0};
+
+	(void)state;
+	assert_true(fair_order(&idle, &busy) < 0); /* served lately, but nothing of it is in work */
+	assert_true(fair_order(&busy, &idle) > 0);
+	assert_true(fair_order(&served, &idle) < 0);
+	assert_true(fair_order(&fresh, &served) < 0);
+	assert_int_equal(fair_order(&idle, &idle), 0);
+}
+
+static void a_queue_is_full_with_as_many_open_tasks_as_it_may_have(void **state)
+{
+	const struct queue_limits two = {.max_open = 2}, none = {0};
+
+	(void)state;
+	assert_false(limits_are_full(&two, 1));
+	assert_true(limits_are_full(&two, 2));
+	assert_true(limits_are_full(&two, 3)); /* it was lowered */
+	assert_false(limits_are_full(&none, 1000000));
+	assert_false(limits_are_none(&two));
+	assert_false(limits_are_none(&(struct queue_limits){.fair = true}));
+}
+
 static void keys_have_numbers_that_stay(void **state)
 {
 	(void)state;
@@ -118,6 +143,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_key_has_its_own_number_or_that_of_all_keys),
 		TEST(a_sequential_key_waits_for_the_one_that_has_begun),
+		TEST(the_key_with_the_fewest_live_claims_is_next_then_the_one_served_longest_ago),
+		TEST(a_queue_is_full_with_as_many_open_tasks_as_it_may_have),
 		TEST(keys_have_numbers_that_stay),
 		TEST(a_queue_without_limits_lets_everything_through),
 		TEST(no_claim_goes_through_when_as_many_are_alive_as_may_be),

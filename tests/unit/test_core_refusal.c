@@ -44,6 +44,8 @@ static const struct {
 	{503, "disk_low"},
 	{503, "store_damaged"},
 	{429, "quota_exceeded"},
+	{429, "queue_full"},
+	{503, "not_leader"},
 	{503, "busy"},
 	{503, "not_leader"},
 };

@@ -174,6 +174,23 @@ static enum subtask_excess excess_at(struct world *w, struct subtask_place place
 	return subtask_exceeds(&draft, &parent, false, &place, w->given.rules);
 }
 
+static void a_budget_comes_out_of_what_is_left(void **state)
+{
+	const double nothing[SUBTASK_BUDGET_PARTS] = {0}, some[SUBTASK_BUDGET_PARTS] = {1.0};
+	struct subtask_budget budget = {.limited = 1, .said = 3, .left = {2.0}, .wanted = {1.5, 100}};
+	double left;
+
+	(void)state;
+	assert_int_equal(subtask_budget_excess(&budget, nothing, &left),
+		SUBTASK_BUDGET_PARTS); /* of the others it has its own */
+	assert_int_equal(subtask_budget_excess(&budget, some, &left), 0);
+	assert_true(left == 1.0);
+	budget.said = 0;
+	assert_int_equal(subtask_budget_excess(&budget, nothing, &left), 0);
+	budget.limited = 0;
+	assert_int_equal(subtask_budget_excess(&budget, nothing, &left), SUBTASK_BUDGET_PARTS);
+}
+
 static void a_tree_has_limits(void **state)
 {
 	struct world *w = *state;
@@ -248,6 +265,7 @@ int main(void)
 		TEST(done_leaves_subtasks_running),
 		TEST(its_time_stands_still_while_it_waits_in_its_process),
 		TEST(a_subtask_inherits_and_has_no_more_than_its_parent),
+		TEST(a_budget_comes_out_of_what_is_left),
 		TEST(a_tree_has_limits),
 		TEST(a_task_that_is_told_to_stop_creates_none),
 		TEST(it_runs_once_all_parents_have_ended),

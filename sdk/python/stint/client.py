@@ -223,7 +223,7 @@ class Client(Api):
         sent = {"Accept": "application/json, */*;q=0.1", **headers}
         if data is not None:
             sent["Content-Type"] = "application/json"
-        if self.token:
+        if self.token and "Authorization" not in sent:
             sent["Authorization"] = "Bearer " + self.token
         return sent
 

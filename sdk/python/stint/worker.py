@@ -47,6 +47,10 @@ class Parked(Stopped):
     """Nobody has answered for a while: another attempt gets the answer."""
 
 
+class Waiting(Stopped):
+    """Its subtasks have not all ended: another attempt goes on with their results."""
+
+
 class ShuttingDown(Stopped):
     """The worker ends: the task is given back and spends nothing."""
 
@@ -97,6 +101,7 @@ class Job:
         self.saved: Any = claim["checkpoint"]  # what the attempt before left with checkpoint()
         self.stopped, self.woken, self.why = threading.Event(), threading.Event(), Stopped()
         self.since, self.lease_s = _now(), claim["leaseMs"] / 1000
+        self._token = ""  # of the claim: subtasks are created with it
         self.bound = False  # the server has acknowledged that it lives under our lease
 
     def stop(self, why: Stopped) -> None:
@@ -114,10 +119,12 @@ class Job:
         self.check()
 
     def _report(self, verb: str, body: dict[str, Any]) -> Any:
+        return self._post("/api/tasks/%s/%s" % (self.id, verb), {"workerId": self.worker_id, "fence": self.fence, **body})
+
+    def _post(self, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> Any:
         self.check()
         try:
-            return self.client.call("POST", "/api/tasks/%s/%s" % (self.id, verb), repeatable=True, stop=self.stopped,
-                                    body={"workerId": self.worker_id, "fence": self.fence, **body})
+            return self.client.call("POST", path, repeatable=True, stop=self.stopped, body=body, headers=headers)
         except Problem as problem:
             if problem.code in ("stale_claim", "not_claimed", "claimed_by_other", "already_terminal"):
                 self.stop(Lost(str(problem)))
@@ -152,6 +159,23 @@ class Job:
                 self.stop(Lost("another claim has the task"))
             elif task["state"] != "asking":
                 return task.get("answer") or {}
+
+
+    def add(self, id: str, title: str, **fields: Any) -> Task:
+        """Create a subtask, with no more rights than this task has. The same id again is the same subtask, so another attempt may
+        repeat it. `fields` are those of TaskDraft: payload, queue, budget, …"""
+        if not self._token:
+            self._token = self.claim.get("token") or self._post("/api/tokens", {"kind": "claim", "task": self.id, "fence": self.fence})["token"]
+        return self._post("/api/tasks", {"id": id, "title": title, **fields}, {"Authorization": "Bearer " + self._token})
+
+    def children(self) -> list[Any]:
+        """Wait until all subtasks have ended: id, state and result of each. While one is open Waiting is raised and the task is given
+        up until then; the next attempt gets them at once."""
+        task = self._report("wait", {})
+        if task["state"] not in ("claimed", "running"):
+            self.stop(Waiting("its subtasks have not all ended"))
+        self.check()
+        return task.get("children") or []
 
 
 class Worker:
@@ -490,8 +514,8 @@ class Worker:
             return job, (Review if job.task.get("gates") else Done)(value).finish
         except Outcome as outcome:
             return job, outcome.finish
-        except Lost as lost:
-            log.warning("%s: %s", job.id, lost)
+        except (Lost, Waiting) as why:
+            log.log(logging.INFO if isinstance(why, Waiting) else logging.WARNING, "%s: %s", job.id, why)
             with self._changed:
                 if self._held.get(job.id) is job:
                     del self._held[job.id]

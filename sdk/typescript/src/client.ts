@@ -185,7 +185,7 @@ export class Client extends Api {
   #exchange(address: Address, method: string, target: string, data: Buffer | undefined, headers: Record<string, string>, sent: Sent, options: CallOptions): Promise<{ status: number; text: string }> {
     const all: Record<string, string | number> = { Accept: "application/json, */*;q=0.1", ...headers };
     if (data) Object.assign(all, { "Content-Type": "application/json", "Content-Length": data.length });
-    if (this.#token) all["Authorization"] = "Bearer " + this.#token;
+    if (this.#token && !all["Authorization"]) all["Authorization"] = "Bearer " + this.#token;
     return new Promise((resolve, reject) => {
       let wasConnected = false, isReused = false;
       const fail = (error: NodeJS.ErrnoException) => {

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname, uptime } from "node:os";
-import type { Answer, AskReport, Claim, ClaimNext, Command, FailureReport, Finished, ProgressReport, Task } from "./api.js";
+import type { Answer, AskReport, Claim, ClaimNext, Command, FailureReport, Finished, ProgressReport, Task, TaskDraft } from "./api.js";
 import { type Client, Problem, Unreachable } from "./client.js";
 
 const WAIT_MS = 30_000, SLACK_MS = 15_000, AWAY_MS = 15_000, BIND_AFTER_MS = 1000, DELTAS_MAX = 100, MESSAGE_MAX = 4096;
@@ -27,6 +27,8 @@ export class Cancelled extends Stopped {}
 export class Lost extends Stopped {}
 /** Nobody has answered for a while: another attempt gets the answer. */
 export class Parked extends Stopped {}
+/** Its subtasks have not all ended: another attempt goes on with their results. */
+export class Waiting extends Stopped {}
 /** The worker ends: the task is given back and spends nothing. */
 export class ShuttingDown extends Stopped {}
 
@@ -74,6 +76,7 @@ export class Job {
   /** @internal */ leaseMs: number;
   /** @internal */ wake = new AbortController();
   readonly #stop = new AbortController();
+  #token = "";
 
   constructor(readonly client: Client, readonly claim: Claim, readonly workerId: string) {
     this.task = claim.task;
@@ -94,11 +97,14 @@ export class Job {
     this.check();
   }
 
-  async #report(verb: string, body: object): Promise<any> {
+  #report(verb: string, body: object): Promise<any> {
+    return this.#post(`/api/tasks/${encodeURIComponent(this.id)}/${verb}`, { workerId: this.workerId, fence: this.fence, ...body });
+  }
+
+  async #post(path: string, body: object, headers: Record<string, string> = {}): Promise<any> {
     this.check();
     try {
-      const sent = { body: { workerId: this.workerId, fence: this.fence, ...body }, repeatable: true };
-      return await this.client.call("POST", `/api/tasks/${encodeURIComponent(this.id)}/${verb}`, sent, { signal: this.signal });
+      return await this.client.call("POST", path, { body, headers, repeatable: true }, { signal: this.signal });
     } catch (error) {
       if (error instanceof Problem && /^(stale_claim|not_claimed|claimed_by_other|already_terminal)$/.test(error.code)) this.stop(new Lost(error.message));
       this.check();
@@ -131,6 +137,26 @@ export class Job {
       if (task.fence !== this.fence) this.stop(new Lost("another claim has the task"));
       else if (task.state !== "asking") return task.answer ?? {};
     }
+  }
+
+  /**
+   * Create a subtask, with no more rights than this task has. The same id again is the same subtask, so another attempt may repeat it.
+   * `more`: payload, queue, budget, …
+   */
+  async add(id: string, title: string, more: Omit<TaskDraft, "id" | "title"> = {}): Promise<Task> {
+    this.#token ||= this.claim.token ?? (await this.#post("/api/tokens", { kind: "claim", task: this.id, fence: this.fence })).token;
+    return this.#post("/api/tasks", { id, title, ...more }, { Authorization: "Bearer " + this.#token });
+  }
+
+  /**
+   * Wait until all subtasks have ended: id, state and result of each. While one is open Waiting is thrown and the task is given up until
+   * then; the next attempt gets them at once.
+   */
+  async children(): Promise<NonNullable<Task["children"]>> {
+    const task = await this.#report("wait", {});
+    if (!["claimed", "running"].includes(task.state)) this.stop(new Waiting("its subtasks have not all ended"));
+    this.check();
+    return task.children ?? [];
   }
 }
 
@@ -444,8 +470,8 @@ export class Worker {
       const why = error instanceof Outcome ? error : job.signal.aborted ? job.signal.reason : error;
       if (why instanceof Outcome) return { job, outcome: why };
       if (why instanceof Cancelled) return { job, outcome: await this.#cancelled(job) };
-      if (why instanceof Lost) {
-        this.#log(`${job.id}: ${why.message}`);
+      if (why instanceof Lost || why instanceof Waiting) {
+        if (why instanceof Lost) this.#log(`${job.id}: ${why.message}`);
         if (this.#held.get(job.id) === job) this.#held.delete(job.id);
         return undefined;
       }

@@ -568,12 +568,12 @@ static int look_on(struct api_call *call, const struct bulk_document *document, 
 	return r < 0 ? r : fill_step(stepping, look, at, items, ret_step);
 }
 
-bool api_look_for_step(struct api_call *call, struct bulk_look *look, struct command *ret_command)
+int api_look_for_step(struct api_call *call, struct bulk_look *look, struct command *ret_command)
 {
 	struct bulk_document document;
 
 	if (store_read_bulk(call->store, look->number, &document) < 0)
-		return false;
+		return 0;
 	if (look->cursor != document.progress->cursor || look->looked < look->cursor)
 		look->cursor = look->looked = document.progress->cursor;
 	if (look->most == 0)
@@ -584,11 +584,12 @@ bool api_look_for_step(struct api_call *call, struct bulk_look *look, struct com
 		.queues = document.bulk->within};
 	*ret_command = (struct command){.kind = COMMAND_BULK_STEP, .actor = document.bulk->actor};
 	struct command_bulk *step = &ret_command->bulk;
-	if (look_on(call, &document, look, step) < 0)
-		return false;
+	int r = look_on(call, &document, look, step);
+	if (r < 0)
+		return r;
 	if (step->item_count == 0 && !step->damaged && step->to < document.progress->last) {
 		look->looked = step->to;
-		return false;
+		return 0;
 	}
-	return true;
+	return 1;
 }

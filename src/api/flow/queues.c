@@ -110,6 +110,9 @@ static void put_limits(struct api_call *call, struct json_object *object, const 
 		json_member_bool(&members, "sequential", true);
 	put_rate(&members, &limits->rate);
 	json_member_int_if_any(&members, "review", limits->review);
+	if (limits->fair)
+		json_member_bool(&members, "fair", true);
+	json_member_int_if_any(&members, "maxOpen", limits->max_open);
 	json_note(object, json_end(&members));
 }
 
@@ -213,8 +216,8 @@ struct rate_body {
 };
 
 struct limits_body {
-	int64_t concurrency, per_key, review;
-	bool sequential;
+	int64_t concurrency, per_key, review, max_open;
+	bool sequential, fair;
 	struct rate_body rate;
 	struct span reason;
 	struct command_key_cap caps[KEY_CAPS_MAX];
@@ -222,7 +225,7 @@ struct limits_body {
 };
 
 #define UNLIMITED \
-	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys, sequential, rate and review"
+	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys, sequential, rate, fair, review and maxOpen"
 
 static field_take take_caps;
 
@@ -241,9 +244,9 @@ static const struct field limits_fields[] = {
 	FIELD(limits_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
 	FIELD(limits_body, rate, "rate", FIELD_GROUP, .fields = rate_fields,
 		.field_count = sizeof rate_fields / sizeof *rate_fields),
-	{"fair", FIELD_REFUSED, .allowed = UNLIMITED},
+	FIELD(limits_body, fair, "fair", FIELD_BOOL),
 	FIELD(limits_body, review, "review", FIELD_INT, .min = 1, .max = LIMIT_MAX),
-	{"maxOpen", FIELD_REFUSED, .allowed = UNLIMITED},
+	FIELD(limits_body, max_open, "maxOpen", FIELD_INT, .min = 1, .max = LIMIT_MAX),
 	{"budget", FIELD_REFUSED, .allowed = UNLIMITED},
 };
 
@@ -257,6 +260,8 @@ static const struct {
 	{"sequential", LIMITS_SET_SEQUENTIAL},
 	{"rate", LIMITS_SET_RATE},
 	{"review", LIMITS_SET_REVIEW},
+	{"fair", LIMITS_SET_FAIR},
+	{"maxOpen", LIMITS_SET_MAX_OPEN},
 };
 
 static bool is_named(const struct form *form, const char *name)
@@ -344,7 +349,7 @@ void queue_limit_begin(struct api_call *call)
 		set |= is_named(&form, limit_names[i].name) ? limit_names[i].set : 0;
 	if (form.error_count == 0 && form.fault == 0 && set == 0 && !is_named(&form, "keys"))
 		form_error(&form, "",
-			"names no limit; concurrency, perKey, keys, sequential, rate or review is required (null lifts a limit)");
+			"names no limit; concurrency, perKey, keys, sequential, rate, fair, review or maxOpen is required (null lifts a limit)");
 	struct rate rate = rate_of(&body.rate);
 	if (form.error_count == 0 && !rate_is_sound(&rate))
 		form_error(&form, "rate.burst", "takes more than a year to come back at that rate");
@@ -361,7 +366,9 @@ void queue_limit_begin(struct api_call *call)
 			.per_key = (uint32_t)body.per_key,
 			.sequential = body.sequential,
 			.rate = rate,
-			.review = (uint32_t)body.review},
+			.review = (uint32_t)body.review,
+			.fair = body.fair,
+			.max_open = (uint32_t)body.max_open},
 	};
 	call_keep_note(call, "reason", body.reason, command);
 }

@@ -93,6 +93,9 @@ static const struct {
 	{FACT_BURST, "rateBurst", false},
 	{FACT_RATE_PER_KEY, "ratePerKey", true},
 	{FACT_REVIEW_MOST, "review", false},
+	{FACT_FAIR, "fair", true},
+	{FACT_MAX_OPEN, "maxOpen", false},
+	{FACT_WAITING, "waiting", false},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},
@@ -106,6 +109,14 @@ static const struct {
 	{FACT_DONE, "done", false},
 	{FACT_SKIPPED, "skipped", false},
 };
+
+static void put_limit(struct json_object *data, const struct record *record)
+{
+	int64_t limit = record_has(record, FACT_LIMIT) ? record->fact[FACT_LIMIT] : LIMIT_NONE;
+
+	if (limit > LIMIT_NONE && limit < LIMIT_KIND_COUNT)
+		json_member_cstr(data, "limit", limit_kind_name((enum limit_kind)limit));
+}
 
 static void put_question(struct json_object *data, const struct record *record)
 {
@@ -238,6 +249,7 @@ static void put_data(struct buf *out, const struct record *record)
 		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
 	put_stage(&data, record);
+	put_limit(&data, record);
 	/* the name that worker connectors know it by */
 	if (record->kind == EVENT_TASK_EXPIRED && record_has(record, FACT_NAMED))
 		json_member_cstr(&data, "event", "worker.claim.expired");

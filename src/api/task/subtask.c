@@ -76,8 +76,10 @@ static void check_text(struct form *form, yyjson_val *document, yyjson_val *pare
 static const char *const budget_parts[] = {"usd", "minutes", "tokens", "turns", "toolCalls"};
 
 enum {
-	BUDGET_PARTS = sizeof budget_parts / sizeof *budget_parts,
+	BUDGET_PARTS = SUBTASK_BUDGET_PARTS,
 };
+
+_Static_assert(sizeof budget_parts / sizeof *budget_parts == BUDGET_PARTS, "all parts of a budget");
 
 /* What its attempts have used of each part. Minutes are known to workers alone. */
 static void used_of(const struct usage *usage, double ret_used[BUDGET_PARTS])
@@ -119,37 +121,37 @@ static int take_off(void *context, int64_t seq)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Of each part that the parent's budget has, the subtask's comes out of what is left. */
-static void check_budget(
-	struct form *form, yyjson_val *document, yyjson_val *parent, const struct task_document *own)
+/* Of each part that the parent's budget has, the subtask's comes out of what is left. The store compares them: it knows what others, of the
+ * same moment, took, and whether the subtask is there already. */
+static int fill_budget(struct api_call *call, yyjson_val *document, yyjson_val *parent,
+	const struct task_document *own, struct command_create *create)
 {
-	struct api_call *call = form_call(form);
 	yyjson_val *whole = yyjson_obj_get(parent, "budget"), *said = yyjson_obj_get(document, "budget");
+	struct subtask_budget *budget =
+		yyjson_is_obj(whole) ? arena_alloc(call->arena, sizeof *budget) : NULL;
 	struct left left = {.call = call};
-	double used[BUDGET_PARTS], part;
-	int r = 0;
+	double used[BUDGET_PARTS];
 
 	if (!yyjson_is_obj(whole))
-		return;
+		return 0;
+	if (!budget)
+		return -ENOMEM;
+	*budget = (struct subtask_budget){0};
 	used_of(&own->usage, used);
-	for (int i = 0; i < BUDGET_PARTS; i++) {
-		if (json_number(yyjson_obj_get(whole, budget_parts[i]), &part))
-			left.parts[i] = part - used[i];
+	for (uint32_t i = 0; i < BUDGET_PARTS; i++) {
+		if (json_number(yyjson_obj_get(whole, budget_parts[i]), &left.parts[i])) {
+			budget->limited |= 1u << i;
+			left.parts[i] -= used[i];
+		}
+		if (json_number(yyjson_obj_get(said, budget_parts[i]), &budget->wanted[i]))
+			budget->said |= 1u << i;
 	}
-	if (own->task.subtasks != SUBTASKS_NONE)
+	int r = store_count_subtasks(call->store, own->task.seq, call->arena, &budget->seen);
+	if (r == 0 && own->task.subtasks != SUBTASKS_NONE)
 		r = store_each_subtask(call->store, own->task.seq, call->arena, take_off, &left);
-	form->fault = r < 0 ? r : form->fault;
-	for (int i = 0; i < BUDGET_PARTS; i++) {
-		if (!yyjson_obj_get(whole, budget_parts[i]))
-			continue;
-		if (left.parts[i] <= 0)
-			form_error(form, "budget", "is out of that of the parent, which has no %s left",
-				budget_parts[i]);
-		else if (!json_number(yyjson_obj_get(said, budget_parts[i]), &part) || part > left.parts[i])
-			form_error(form, "budget",
-				"must have %s, at most %.6g: that is what the parent has left",
-				budget_parts[i], left.parts[i]);
-	}
+	memcpy(budget->left, left.parts, sizeof budget->left);
+	create->budget = budget;
+	return r;
 }
 
 /* Fields that name what is not the work's to give. */
@@ -231,7 +233,8 @@ bool subtask_fill(struct form *form, yyjson_val *document, struct command *comma
 	yyjson_val *parent = yyjson_doc_get_root(text);
 	check_fields(form, document, who);
 	check_text(form, document, parent);
-	check_budget(form, document, parent, &own);
+	if (call_has_failed(call, fill_budget(call, document, parent, &own, &command->create)))
+		return false;
 	if (form->error_count == 0 && form->fault == 0)
 		put_inherited(form, document, parent, who, &command->create);
 	command->task = who->task;
@@ -301,6 +304,21 @@ const char *subtask_complaint(
 		field = "blockedBy";
 		snprintf(message, 256, "names %.*s, which is not a task of its own tree",
 			SPAN_ARGS(result->id));
+		break;
+	case EXCESS_KEY:
+		field = "concurrencyKey";
+		snprintf(message, 256,
+			"is that of %.*s, above it, and the queue takes the tasks of a key one after the other (sequential): it would wait for itself; leave it out or name another",
+			SPAN_ARGS(result->id));
+		break;
+	case EXCESS_BUDGET:
+		field = "budget";
+		if (result->budget_left <= 0)
+			snprintf(message, 256, "is out of that of the parent, which has no %s left",
+				budget_parts[result->budget_part]);
+		else
+			snprintf(message, 256, "must have %s, at most %.6g: that is what the parent has left",
+				budget_parts[result->budget_part], result->budget_left);
 		break;
 	}
 	*ret_field = field;

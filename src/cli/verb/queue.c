@@ -221,6 +221,11 @@ static void put_limits(struct cli *cli, yyjson_val *queue)
 	if (yyjson_is_true(field_get(limits, "sequential")))
 		cli_put_line(cli,
 			"Limit: the next task of a key waits until the one that has begun is final (sequential)");
+	if (yyjson_is_true(field_get(limits, "fair")))
+		cli_put_line(cli, "Limit: concurrency keys come in turn (fair)");
+	if (field_int(limits, "maxOpen", 0) > 0)
+		cli_put_line(cli, "Limit: no new task while %lld are open (maxOpen)",
+			(long long)field_int(limits, "maxOpen", 0));
 }
 
 static int run_show(struct cli *cli)
@@ -253,6 +258,42 @@ const struct verb verb_queue_show = {
 	.run = run_show,
 };
 
+static struct span key_or_none(struct cli *cli, yyjson_val *key)
+{
+	struct span text = field_text(key, "key");
+
+	(void)cli;
+	return text.len > 0 ? text : SPAN("-");
+}
+
+static const struct column key_columns[] = {
+	{"KEY", .make = key_or_none, .paint = PAINT_BOLD, .shrinks = true},
+	{"IN WORK", "live", COLUMN_NUMBER, .right = true},
+	{"BEGUN", "begun", COLUMN_NUMBER, .right = true},
+	{"WAITING", "waiting", COLUMN_NUMBER, .right = true},
+};
+
+static const struct list_view queue_keys = {
+	.path = "/api/queues/*/keys",
+	.key = "keys",
+	.id = "key",
+	VIEW_COLUMNS(key_columns),
+	.none = "No task of the queue has begun or waits for a worker.",
+};
+
+const struct verb verb_queue_keys = {
+	.name = "queue keys",
+	.arguments = "QUEUE",
+	.offer = OFFER_QUEUES,
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "its concurrency keys",
+	.text = "Lists the concurrency keys of the queue, those with the most tasks in work first, up to a hundred: how many tasks of each are in work, have begun "
+		"and are not final, and wait for a worker. The line of - is for tasks without a key.",
+	.examples = "stint queue keys mail\n",
+	.list = &queue_keys,
+	.run = view_run_list,
+};
+
 static const struct flag limit_flags[] = {
 	{"concurrency", 0, FLAG_TEXT, .value = "N|none",
 		.text = "so many tasks of the queue are in work at a time; none: as many as workers take"},
@@ -269,6 +310,10 @@ static const struct flag limit_flags[] = {
 		.text = "with --rate: the queue as a whole (default), or each concurrency key by itself"},
 	{"review", 0, FLAG_TEXT, .value = "N|none",
 		.text = "nothing is handed out while so many tasks of the queue are in review"},
+	{"fair", 0, FLAG_TEXT, .value = "yes|no",
+		.text = "its concurrency keys come in turn: the one with the fewest tasks in work is next, then the one served longest ago; tasks without a key are one key"},
+	{"max-open", 0, FLAG_TEXT, .value = "N|none",
+		.text = "no new task is taken while so many of the queue are open: not done, failed or cancelled"},
 	{"reason", 0, FLAG_TEXT, .value = "TEXT", .text = "why, for the event", .member = "reason"},
 	{0},
 };
@@ -282,6 +327,8 @@ static const struct {
 	{"per-key", "perKey", false},
 	{"sequential", "sequential", true},
 	{"review", "review", false},
+	{"fair", "fair", true},
+	{"max-open", "maxOpen", false},
 };
 
 /* A number, or null for "none". False: it is neither. */
@@ -446,6 +493,7 @@ const struct verb verb_queue_limit = {
 		    "stint queue limit mail --per-key 2 --for-key big=10\n"
 		    "stint queue limit merge --sequential yes\n"
 		    "stint queue limit api --rate 60/1m --burst 10 --rate-per key\n"
-		    "stint queue limit code --review 5\n",
+		    "stint queue limit code --review 5\n"
+		    "stint queue limit tenants --fair yes --max-open 100000\n",
 	.run = run_limit,
 };

@@ -497,7 +497,8 @@ static yyjson_doc *pick(struct cli *cli, const struct list_view *view, yyjson_va
 int view_run_list(struct cli *cli)
 {
 	const struct list_view *view = cli->verb->list;
-	cleanup(reply_done) struct reply reply = server_get(cli, view->path, NULL);
+	cleanup(reply_done) struct reply reply =
+		server_get(cli, view->path, strchr(view->path, '*') ? args_plain(&cli->args, 0) : NULL);
 	struct table table;
 	size_t at, count;
 	yyjson_val *item;

@@ -8,7 +8,8 @@
 static bool limits_equal(const struct queue_limits *a, const struct queue_limits *b)
 {
 	return a->concurrency == b->concurrency && a->per_key == b->per_key &&
-		a->sequential == b->sequential && a->review == b->review && a->rate.count == b->rate.count &&
+		a->sequential == b->sequential && a->review == b->review && a->fair == b->fair &&
+		a->max_open == b->max_open && a->rate.count == b->rate.count &&
 		a->rate.burst == b->rate.burst && a->rate.per_ms == b->rate.per_ms &&
 		a->rate.per_key == b->rate.per_key;
 }
@@ -27,6 +28,10 @@ struct limits_decision limits_change(const struct queue_limits *limits, const st
 		after.rate = patch->wanted.rate;
 	if (patch->set & LIMITS_SET_REVIEW)
 		after.review = patch->wanted.review;
+	if (patch->set & LIMITS_SET_FAIR)
+		after.fair = patch->wanted.fair;
+	if (patch->set & LIMITS_SET_MAX_OPEN)
+		after.max_open = patch->wanted.max_open;
 	assert(limits_are_sound(&after));
 	return (struct limits_decision){
 		.event = limits_equal(limits, &after) ? EVENT_NONE : EVENT_QUEUE_UPDATED,
@@ -70,6 +75,18 @@ uint32_t limits_key_room(const struct queue_limits *limits, uint32_t cap, const 
 	if (!limits->sequential || room == 0)
 		return room;
 	return load->live == 0 ? 1 : 0;
+}
+
+int fair_order(const struct fair_turn *a, const struct fair_turn *b)
+{
+	if (a->live != b->live)
+		return a->live < b->live ? -1 : 1;
+	return a->served < b->served ? -1 : a->served > b->served;
+}
+
+bool limits_are_full(const struct queue_limits *limits, uint64_t open)
+{
+	return limits->max_open != 0 && open >= limits->max_open;
 }
 
 /* ---- rates ------------------------------------------------------------------------------------------------------- */
@@ -117,13 +134,13 @@ bool rate_is_sound(const struct rate *rate)
 bool limits_are_none(const struct queue_limits *limits)
 {
 	return limits->concurrency == 0 && limits->per_key == 0 && !limits->sequential &&
-		limits->rate.count == 0 && limits->review == 0;
+		limits->rate.count == 0 && limits->review == 0 && !limits->fair && limits->max_open == 0;
 }
 
 bool limits_are_sound(const struct queue_limits *limits)
 {
 	return limits->concurrency <= LIMIT_MAX && limits->per_key <= LIMIT_MAX &&
-		limits->review <= LIMIT_MAX && rate_is_sound(&limits->rate);
+		limits->review <= LIMIT_MAX && limits->max_open <= LIMIT_MAX && rate_is_sound(&limits->rate);
 }
 
 const char *limit_kind_name(enum limit_kind kind)

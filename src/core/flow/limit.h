@@ -54,6 +54,8 @@ struct queue_limits {
 	bool sequential;      /* the next task of a key waits until the one that has begun is final */
 	struct rate rate;     /* claims of the queue, or of each key */
 	uint32_t review;      /* no claim while so many tasks are in review */
+	bool fair;            /* within a priority its keys come in turn: see fair_order() */
+	uint32_t max_open;    /* no new task while so many of its tasks are open */
 };
 
 /* A concurrency key that has a number of its own in place of per_key. */
@@ -69,6 +71,16 @@ struct queue_load {
 	uint32_t review; /* tasks in review */
 };
 
+/*
+ * What decides whose turn it is among the concurrency keys of a fair queue; tasks without a key are one key together. The key with the
+ * fewest live claims comes first, then the one that got its last claim longest ago. Live claims are counted, so a restart changes
+ * nothing about them; when a key was served is known in memory only.
+ */
+struct fair_turn {
+	uint32_t live;
+	uint64_t served; /* number of its last claim, rising; 0: none that is remembered */
+};
+
 /* The same for one concurrency key of the queue. */
 struct key_load {
 	uint32_t live;  /* tasks with a live claim */
@@ -82,6 +94,8 @@ enum {
 	LIMITS_SET_SEQUENTIAL = 4,
 	LIMITS_SET_RATE = 8,
 	LIMITS_SET_REVIEW = 16,
+	LIMITS_SET_FAIR = 32,
+	LIMITS_SET_MAX_OPEN = 64,
 };
 
 struct limits_patch {
@@ -107,6 +121,12 @@ enum limit_kind limits_judge_key(
 /* How many more of its tasks may be claimed; and how many of one key, while nothing else happens. */
 uint32_t limits_room(const struct queue_limits *limits, const struct queue_load *load);
 uint32_t limits_key_room(const struct queue_limits *limits, uint32_t cap, const struct key_load *load);
+
+/* Negative if a key with turn `a` comes before one with turn `b`, both with a task of one priority; 0: their tasks decide. */
+int fair_order(const struct fair_turn *a, const struct fair_turn *b);
+
+/* May no new task be added to a queue that has so many open ones? */
+bool limits_are_full(const struct queue_limits *limits, uint64_t open);
 
 /* The moment in nanoseconds at which the bucket is full again, after one more claim; and at which it is if the clock was set back. */
 int64_t rate_take(const struct rate *rate, int64_t due_ns, int64_t now_ms);

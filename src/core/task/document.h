@@ -79,6 +79,15 @@ struct queue_document {
 	int64_t next_seq; /* a task that is ready, one of the first to be taken; 0: none is */
 };
 
+/* A concurrency key of a queue, or, as key 0, its tasks without one. */
+struct key_document {
+	uint64_t key;
+	uint32_t live;    /* tasks with a live claim */
+	uint32_t begun;   /* tasks that were claimed once and are not final */
+	uint32_t waiting; /* tasks that are ready, or parked */
+	int64_t task;     /* seq of one that waits; 0: none does */
+};
+
 /* A worker with what it said of itself. Spans live until the next turn. */
 struct worker_document {
 	struct span id;

@@ -47,6 +47,23 @@ enum subtask_excess subtask_exceeds(const struct task *draft, const struct task 
 	return EXCESS_NONE;
 }
 
+uint32_t subtask_budget_excess(
+	const struct subtask_budget *budget, const double taken[SUBTASK_BUDGET_PARTS], double *ret_left)
+{
+	uint32_t part = 0;
+
+	*ret_left = 0;
+	for (; part < SUBTASK_BUDGET_PARTS; part++) {
+		if (!(budget->limited & 1u << part))
+			continue;
+		*ret_left = budget->left[part] - taken[part];
+		bool fits = budget->said & 1u << part && budget->wanted[part] <= *ret_left;
+		if (*ret_left <= 0 || !fits)
+			break;
+	}
+	return part;
+}
+
 /* What is about to end begins nothing. */
 enum refusal subtask_refusal(const struct task *parent, const struct proof *proof)
 {

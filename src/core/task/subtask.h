@@ -30,6 +30,21 @@ enum subtask_excess {
 	EXCESS_QUEUE, /* without an executor it is for that of its parent's queue */
 	EXCESS_GROUP,
 	EXCESS_PARENTS, /* one of those that block it is not in its tree */
+	EXCESS_KEY, /* its concurrency key is that of a task above it, in a sequential queue: it would wait for itself */
+	EXCESS_BUDGET, /* it must say one, out of what its parent has left */
+};
+
+enum {
+	SUBTASK_BUDGET_PARTS = 5, /* usd, minutes, tokens, turns, toolCalls */
+};
+
+/* The budget of a subtask beside that of its parent. */
+struct subtask_budget {
+	uint32_t limited; /* bit per part: the parent's has it */
+	uint32_t said;    /* … and the subtask's */
+	double left[SUBTASK_BUDGET_PARTS];
+	double wanted[SUBTASK_BUDGET_PARTS];
+	uint32_t seen; /* subtasks that the parent had made when `left` was counted */
 };
 
 /* The draft says nothing of these: it has those of its parent. */
@@ -38,6 +53,11 @@ void subtask_inherit(struct task *draft, const struct task *parent, bool says_pr
 /* `is_listed`: its executor is one that the configuration of the parent's executor names. */
 enum subtask_excess subtask_exceeds(const struct task *draft, const struct task *parent, bool is_listed,
 	const struct subtask_place *place, const struct rules *rules);
+
+/* The first part of which the subtask wants more than is left, or says nothing; SUBTASK_BUDGET_PARTS: none. `taken`: by subtasks that were
+ * created since `left` was counted; *ret_left: what is left. */
+uint32_t subtask_budget_excess(
+	const struct subtask_budget *budget, const double taken[SUBTASK_BUDGET_PARTS], double *ret_left);
 
 /* May the holder of the claim create one? */
 enum refusal subtask_refusal(const struct task *parent, const struct proof *proof);

@@ -86,7 +86,10 @@ void steps_look(struct server *server)
 	steps->last = number;
 	steps->stepping = look_of(server, number);
 	struct api_call call = host_call(server, &steps->request, &steps->arena, &steps->body);
-	steps->is_ready = api_look_for_step(&call, steps->stepping, &steps->command);
+	int r = api_look_for_step(&call, steps->stepping, &steps->command);
+	steps->is_ready = r > 0;
+	if (r < 0) /* else the loop would do nothing but look */
+		steps->not_before_ms = server->now.lease_ms + RETRY_MS;
 }
 
 uint32_t steps_take(struct server *server, struct command *commands)

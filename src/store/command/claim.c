@@ -1,33 +1,19 @@
 /*
- * Choosing the next task for a claimant, and handing it over.
- *
- * The one place where many tasks are looked at: lanes give the first committed task of each kind the claimant may
- * take; tasks that this turn has touched are compared beside them.
+ * Claims: who asks, which of its own it takes up again, and handing over what choose.c has found.
  */
 #include <assert.h>
 #include <errno.h>
 
 #include "base/take.h"
+#include "store/command/choose.h"
 #include "store/command/commands.h"
+#include "store/command/subtask.h"
 
 enum {
 	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
 	AGAIN_BYTES_MAX =
 		2 * CLAIM_BYTES_MAX, /* so that what one claim handed out comes again, in any order */
 	TURN_BYTES_MAX = 64 << 20,   /* after that a turn begins no further claim */
-};
-
-/* Who claims, and what it may take. */
-struct chooser {
-	struct turn_worker *worker;
-	const struct command_claim *wants;
-	uint32_t slot;
-	struct name_set capabilities, executors;
-	bool any_executor;
-	size_t handed_before;              /* by this turn to others */
-	struct slot_entry gate, own_entry; /* of the slot it claims for, and of its own if that is another */
-	bool enters;
-	struct worker_decision entry;
 };
 
 static void union_with(struct name_set *set, const struct name_set *more)
@@ -136,259 +122,6 @@ static int entry_pass(struct turn *turn, struct chooser *chooser)
 	return turn_write_worker(turn, chooser->worker, &chooser->entry, &record);
 }
 
-static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
-{
-	unset struct name_set needed;
-
-	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
-		return false;
-	if (lane->owner != 0 && lane->owner != chooser->slot)
-		return false;
-	if (!lane->autonomous && store_opts_in(turn->store, lane->queue))
-		return false;
-	if (lane->host != 0 && lane->host != chooser->worker->worker.process.host)
-		return false;
-	if (lane->executor != 0 && !chooser->any_executor &&
-		!name_set_contains(&chooser->executors, lane->executor))
-		return false;
-	if (!holds_let_claim(turn, chooser->worker->worker.handle, lane->executor, lane->credential))
-		return false;
-	if (lane->requires == 0)
-		return true;
-	names_set_members(&turn->store->names, lane->requires, &needed);
-	return name_set_covers(&chooser->capabilities, &needed);
-}
-
-/* Nothing in it may be claimed now. */
-static bool is_shut(const struct turn *turn, uint32_t queue)
-{
-	return turn_queue(turn, queue) == QUEUE_PAUSED || turn_limit(turn, queue) != LIMIT_NONE;
-}
-
-static bool wants_queue(const struct turn *turn, const struct chooser *chooser, uint32_t queue)
-{
-	const struct name_list *queues = &chooser->wants->queues;
-
-	if (turn_queue(turn, queue) == QUEUE_PAUSED)
-		return false;
-	if (queues->count == 0)
-		return true;
-	struct span text = names_text(&turn->store->names, queue);
-	for (uint32_t i = 0; i < queues->count; i++) {
-		if (span_equal(queues->items[i], text))
-			return true;
-	}
-	return false;
-}
-
-/* The best task so far: in the index, or among those this turn has touched. */
-struct candidate {
-	int64_t seq;
-	struct task task;
-};
-
-static bool is_better(const struct task *task, const struct candidate *best)
-{
-	return best->seq == 0 || task_claim_order(task, &best->task) < 0;
-}
-
-static void offer(struct candidate *best, const struct task *task)
-{
-	if (!is_better(task, best))
-		return;
-	best->seq = task->seq;
-	best->task = *task;
-}
-
-/* The first task of the lane that this turn has not touched. */
-static void offer_lane(
-	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
-{
-	const struct index *index = &turn->store->index;
-	unset struct task task;
-	uint32_t place;
-
-	while ((place = lane_peek(lane, turn->number)) != MAP_NONE) {
-		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
-			return;
-		if (!turn_find_task(turn, index_seq(index, place))) {
-			index_get(index, place, &task);
-			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
-				offer(best, &task);
-				return;
-			}
-		}
-		lane_skip(lane);
-	}
-}
-
-/* ---- tasks with a concurrency key -------------------------------------------------------------------------------- */
-
-/* The first task of the train that this turn has not touched and that goes before the best so far. False: all it has are touched. */
-static bool offer_train(
-	struct turn *turn, const struct chooser *chooser, const struct train *train, struct candidate *best)
-{
-	const struct index *index = &turn->store->index;
-	const struct trains *trains = &index->lanes.trains;
-	unset struct task task;
-
-	for (uint32_t place = train_first(trains, train); place != MAP_NONE;
-		place = train_after(trains, train, place)) {
-		if (best->seq != 0 && !index_goes_before(index, place, &best->task))
-			return true;
-		if (turn_find_task(turn, index_seq(index, place)))
-			continue;
-		index_get(index, place, &task);
-		if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
-			offer(best, &task);
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_touched(const struct turn *turn, uint32_t key_number)
-{
-	const struct running_key *key = trains_key(&turn->store->index.lanes.trains, key_number);
-
-	return turn_key(turn, key->queue, key->key) != NULL;
-}
-
-/* Keys that this turn has changed are looked at by offer_keys(). */
-static void offer_keyed_lane(
-	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
-{
-	const struct lanes *lanes = &turn->store->index.lanes;
-	uint32_t at;
-
-	while ((at = lane_peek_train(lanes, lane, turn->number)) != MAP_NONE &&
-		is_touched(turn, train_at(&lanes->trains, at)->key))
-		lane_skip_train(lanes, lane);
-	for (; at != MAP_NONE; at = trains_after(&lanes->trains, lane->sides.open, at)) {
-		const struct train *train = train_at(&lanes->trains, at);
-		if (!is_touched(turn, train->key) && offer_train(turn, chooser, train, best))
-			return;
-	}
-}
-
-/* The limits of the key, for tasks that stand in one of its trains. */
-static bool key_is_shut(const struct turn *turn, const struct turn_key *key, bool begun)
-{
-	const struct task task = {
-		.state = TASK_READY, .queue = key->queue, .concurrency_key = key->key, .attempt = begun};
-
-	return turn_key_limit(turn, &task) != LIMIT_NONE;
-}
-
-static void offer_key(
-	struct turn *turn, const struct chooser *chooser, const struct turn_key *key, struct candidate *best)
-{
-	const struct lanes *lanes = &turn->store->index.lanes;
-	uint32_t at = trains_key(&lanes->trains, key->number)->first;
-
-	if (is_shut(turn, key->queue) || !wants_queue(turn, chooser, key->queue))
-		return;
-	for (; at != SLAB_NONE; at = train_at(&lanes->trains, at)->next) {
-		const struct train *train = train_at(&lanes->trains, at);
-		if (!key_is_shut(turn, key, train->begun) &&
-			may_take_from(turn, chooser, lanes_key(lanes, train->lane)))
-			offer_train(turn, chooser, train, best);
-	}
-}
-
-/* A key that is shut for tasks of both kinds is listed again when one of its claims ends. */
-static void offer_keys(struct turn *turn, const struct chooser *chooser, struct candidate *best)
-{
-	for (uint32_t i = 0; i < turn->open_key_count; i++) {
-		struct turn_key *key = turn->open_keys[i];
-		if (key_is_shut(turn, key, false) && key_is_shut(turn, key, true)) {
-			key->listed = false;
-			turn->open_keys[i--] = turn->open_keys[--turn->open_key_count];
-			continue;
-		}
-		offer_key(turn, chooser, key, best);
-	}
-}
-
-/* ---- all that it may take ---------------------------------------------------------------------------------------- */
-
-static void offer_stand(struct turn *turn, const struct chooser *chooser, const struct lane_group *group,
-	struct candidate *best)
-{
-	const struct lanes *lanes = &turn->store->index.lanes;
-
-	if (!group)
-		return;
-	for (struct lane *lane = lanes_first(lanes, group); lane; lane = lanes_next(lanes, lane)) {
-		if (!may_take_from(turn, chooser, &lane->key))
-			continue;
-		if (lane->key.keyed)
-			offer_keyed_lane(turn, chooser, lane, best);
-		else
-			offer_lane(turn, chooser, lane, best);
-	}
-}
-
-/* A worker that looks into a queue takes work of it. Queue 0: of any. */
-static void note_asked(struct turn *turn, const struct chooser *chooser, uint32_t queue)
-{
-	const struct worker *worker = &chooser->worker->worker;
-
-	if (worker->state == WORKER_UNKNOWN)
-		asked_note(&turn->store->asked, queue == 0 ? ASKED_ALL : asked_bit(queue),
-			turn->given.now.lease_ms);
-	else
-		holder_asks(index_holder(&turn->store->index, worker->handle), queue);
-}
-
-static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
-{
-	const struct lanes *lanes = &turn->store->index.lanes;
-	const struct name_list *queues = &chooser->wants->queues;
-	const struct lane_group *group = NULL;
-
-	for (uint32_t i = 0; i < queues->count; i++) {
-		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
-		if (queue == 0)
-			continue;
-		note_asked(turn, chooser, queue);
-		if (is_shut(turn, queue))
-			continue;
-		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
-		if (chooser->slot != 0)
-			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
-	}
-	if (queues->count > 0)
-		return;
-	note_asked(turn, chooser, 0);
-	while ((group = lanes_next_stand(lanes, group))) {
-		bool mine = group->owner == 0 || group->owner == chooser->slot;
-		if (mine && !is_shut(turn, group->queue))
-			offer_stand(turn, chooser, group, best);
-	}
-}
-
-static void offer_touched(struct turn *turn, const struct chooser *chooser, struct candidate *best)
-{
-	struct lane_key lane;
-
-	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		struct turn_task *view = turn->ready[i];
-		if (!is_better(&view->task, best))
-			continue;
-		if (!index_lane_of(&view->task, &lane)) {
-			/* taken since it was listed; it is listed again if it comes back */
-			view->listed = false;
-			turn->ready[i--] = turn->ready[--turn->ready_count];
-			continue;
-		}
-		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
-			turn_task_limit(turn, &view->task) == LIMIT_NONE &&
-			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
-			*best = (struct candidate){view->task.seq, view->task};
-	}
-}
-
 static struct claimant claimant_of(const struct chooser *chooser)
 {
 	const struct command_claim *wants = chooser->wants;
@@ -493,6 +226,8 @@ static int claim_view(
 		r = command_write(turn, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING)
 		r = holds_take_permit(turn, &view->task);
+	if (r == 0 && result->refusal == REFUSED_NOTHING)
+		r = subtask_keep_list(turn, view);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);
@@ -596,7 +331,7 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 			if (r < 0)
 				return r;
 			if (task_state_must_hold_claim(view->task.state) && !view->task.claim.stopping &&
-				wants_queue(turn, chooser, view->task.queue) &&
+				chooser_wants_queue(turn, chooser, view->task.queue) &&
 				(!best || task_claim_order(&view->task, &best->task) < 0))
 				best = view;
 		}
@@ -621,13 +356,11 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 	while (!has_enough(turn, chooser, result)) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
-		struct candidate best = {0};
-		offer_committed(turn, chooser, &best);
-		offer_keys(turn, chooser, &best);
-		offer_touched(turn, chooser, &best);
-		if (best.seq == 0)
-			return 0;
-		int r = turn_task(turn, best.seq, &view);
+		int64_t seq;
+		int r = choose_next(turn, chooser, &seq);
+		if (r < 0 || seq == 0)
+			return r;
+		r = turn_task(turn, seq, &view);
 		if (r == 0)
 			r = claim_view(turn, chooser, view, result);
 		if (r < 0)

@@ -448,7 +448,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
 	if (r == 0 && parent)
-		r = subtask_note(turn, parent, draft->seq);
+		r = subtask_note(turn, parent, draft->seq, create->budget);
 	if (r == 0 && create->spawn.spec.len > 0)
 		r = session_spawn(turn, view, &create->spawn, true);
 	if (r == 0)
@@ -457,6 +457,16 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 		return r;
 	result->task = view->task;
 	return turn_id_text(turn, view, &result->id);
+}
+
+/* What its own tasks create, and what takes the place of one, does not make a queue fuller than what was begun. */
+static bool finds_full(const struct turn *turn, const struct command_create *create, const struct task *draft,
+	const struct turn_task *parent, const struct turn_task *replaced)
+{
+	if (task_state_is_final(create->past.state) || (parent && parent->task.queue == draft->queue) ||
+		(replaced && replaced->task.queue == draft->queue))
+		return false;
+	return turn_queue_is_full(turn, draft->queue);
 }
 
 /* Open tasks of a principal, and their bytes, are limited, except an operator's. Those that meet in one turn count together. */
@@ -545,6 +555,8 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 		r = command_check_tree(turn, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
+	if (finds_full(turn, create, &draft, parent, replaced))
+		return command_refuse(result, REFUSED_QUEUE_FULL);
 	if (r == 0)
 		r = take_quota(turn, command, replaced, &draft, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)

@@ -74,6 +74,7 @@ int limits_load(struct store *store, uint32_t queue, const struct queue_limits *
 		return -ENOMEM;
 	running_keys_lift(store, queue);
 	limited->limits = *limits;
+	lanes_set_fair(&store->index.lanes, queue, limits->fair);
 	running_keys_lower(store, queue);
 	return 0;
 }
@@ -157,12 +158,13 @@ static int limited_touch(struct turn *turn, struct limited_queue *limited)
 	limited->turn = turn->number;
 	limited->next = limited->limits;
 	limited->next_caps = limited->caps;
-	limited->more_live = limited->more_review = 0;
+	limited->more_live = limited->more_review = limited->more_keyless = limited->more_open = 0;
+	limited->keyless_served = 0;
 	limited->opened = false;
 	return 0;
 }
 
-static int count_live(struct turn *turn, uint32_t queue, int more)
+static int count_live(struct turn *turn, uint32_t queue, bool keyless, int more)
 {
 	struct limited_queue *limited = limited_find(turn->store, queue);
 	int r = limited ? limited_touch(turn, limited) : 0;
@@ -170,6 +172,7 @@ static int count_live(struct turn *turn, uint32_t queue, int more)
 	if (!limited || r < 0)
 		return r;
 	limited->more_live += more;
+	limited->more_keyless += keyless ? more : 0;
 	limited->opened |= more < 0 && limited->limits.concurrency != 0;
 	return 0;
 }
@@ -196,8 +199,43 @@ static int follow_review(struct turn *turn, const struct task *before, const str
 	return r == 0 && is ? count_review(turn, after->queue, 1) : r;
 }
 
+static bool is_open(const struct task *task)
+{
+	return task->state != TASK_NOWHERE && !task_state_is_final(task->state);
+}
+
+static int count_open(struct turn *turn, uint32_t queue, int more)
+{
+	struct limited_queue *limited = limited_find(turn->store, queue);
+	int r = limited ? limited_touch(turn, limited) : 0;
+
+	if (limited && r == 0)
+		limited->more_open += more;
+	return r;
+}
+
+static int follow_open(struct turn *turn, const struct task *before, const struct task *after)
+{
+	bool was = is_open(before), is = is_open(after);
+
+	if (was == is && (!was || before->queue == after->queue))
+		return 0;
+	int r = was ? count_open(turn, before->queue, -1) : 0;
+	return r == 0 && is ? count_open(turn, after->queue, 1) : r;
+}
+
+/* It is claimed anew and has no key: see struct fair_turn. */
+static void serve_keyless(struct turn *turn, uint32_t queue)
+{
+	struct limited_queue *limited = limited_find(turn->store, queue);
+
+	if (limited)
+		limited->keyless_served = turn->store->index.lanes.trains.served_last + ++turn->served;
+}
+
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after)
 {
+	bool was_keyless = before->concurrency_key == 0, is_keyless = after->concurrency_key == 0;
 	bool was = task_is_claimed(before), is = task_is_claimed(after);
 
 	if (before->concurrency_key != 0 || after->concurrency_key != 0) {
@@ -208,11 +246,15 @@ int limits_follow(struct turn *turn, const struct task *before, const struct tas
 	if (slab_used(&turn->store->limited) == 0)
 		return 0;
 	int r = follow_review(turn, before, after);
-	if (r < 0 || (was == is && (!was || before->queue == after->queue)))
+	if (r == 0)
+		r = follow_open(turn, before, after);
+	if (r < 0 || (was == is && (!was || (before->queue == after->queue && was_keyless == is_keyless))))
 		return r;
-	r = was ? count_live(turn, before->queue, -1) : 0;
+	r = was ? count_live(turn, before->queue, was_keyless, -1) : 0;
 	if (r == 0 && is)
-		r = count_live(turn, after->queue, 1);
+		r = count_live(turn, after->queue, is_keyless, 1);
+	if (r == 0 && is && !was && is_keyless)
+		serve_keyless(turn, after->queue);
 	return r == 0 && is && !was ? rates_take(turn, after) : r;
 }
 
@@ -228,13 +270,17 @@ static int count_again(struct turn *turn, uint32_t queue)
 		if (view->place != MAP_NONE)
 			index_get(index, view->place, &before);
 		if (view->place != MAP_NONE && before.queue == queue && task_is_claimed(&before))
-			r = count_live(turn, queue, -1);
+			r = count_live(turn, queue, before.concurrency_key == 0, -1);
+		if (r == 0 && view->place != MAP_NONE && before.queue == queue)
+			r = count_open(turn, queue, -1);
 		if (r == 0 && view->place != MAP_NONE && before.queue == queue && before.state == TASK_REVIEW)
 			r = count_review(turn, queue, -1);
 		if (r == 0 && !view->gone && view->task.queue == queue && view->task.state == TASK_REVIEW)
 			r = count_review(turn, queue, 1);
 		if (r == 0 && !view->gone && view->task.queue == queue && task_is_claimed(&view->task))
-			r = count_live(turn, queue, 1);
+			r = count_live(turn, queue, view->task.concurrency_key == 0, 1);
+		if (r == 0 && !view->gone && view->task.queue == queue && is_open(&view->task))
+			r = count_open(turn, queue, 1);
 	}
 	return r;
 }
@@ -270,6 +316,48 @@ enum limit_kind turn_limit(const struct turn *turn, uint32_t queue)
 	return limit;
 }
 
+bool turn_queue_is_full(const struct turn *turn, uint32_t queue)
+{
+	const struct limited_queue *limited = limited_find(turn->store, queue);
+	bool is_touched = limited && limited->turn == turn->number;
+	int64_t open = 0;
+
+	if (!limited)
+		return false;
+	uint32_t at = index_find_tally(&turn->store->index, queue);
+	for (int i = 0; at != MAP_NONE && i < TASK_STATE_COUNT; i++)
+		open += index_tally(&turn->store->index, at)->count[i]; /* final ones are not counted */
+	open += is_touched ? limited->more_open : 0;
+	assert(open >= 0);
+	return limits_are_full(is_touched ? &limited->next : &limited->limits, (uint64_t)open);
+}
+
+struct limited_queue *turn_fair_queue(const struct turn *turn, uint32_t queue)
+{
+	struct limited_queue *limited = limited_find(turn->store, queue);
+	bool is_touched = limited && limited->turn == turn->number;
+
+	return limited && (is_touched ? limited->next : limited->limits).fair ? limited : NULL;
+}
+
+struct fair_turn turn_fair_keyless(const struct turn *turn, uint32_t queue)
+{
+	const struct limited_queue *limited = limited_find(turn->store, queue);
+	uint32_t at = index_find_tally(&turn->store->index, queue);
+	struct fair_turn its = {0};
+
+	if (at != MAP_NONE) {
+		const struct queue_tally *tally = index_tally(&turn->store->index, at);
+		its = (struct fair_turn){tally->live - tally->live_keyed, tally->keyless_served};
+	}
+	if (limited && limited->turn == turn->number) {
+		assert((int64_t)its.live + limited->more_keyless >= 0);
+		its.live = (uint32_t)((int64_t)its.live + limited->more_keyless);
+		its.served = limited->keyless_served != 0 ? limited->keyless_served : its.served;
+	}
+	return its;
+}
+
 struct queue_limits turn_limits(const struct turn *turn, uint32_t queue, uint64_t key, uint32_t *ret_cap)
 {
 	const struct limited_queue *limited = limited_find(turn->store, queue);
@@ -284,7 +372,8 @@ struct queue_limits turn_limits(const struct turn *turn, uint32_t queue, uint64_
 static bool rules_of_keys_differ(const struct limited_queue *limited)
 {
 	return limited->caps != limited->next_caps || limited->limits.per_key != limited->next.per_key ||
-		limited->limits.sequential != limited->next.sequential;
+		limited->limits.sequential != limited->next.sequential ||
+		limited->limits.fair != limited->next.fair;
 }
 
 void limits_apply(struct turn *turn)
@@ -294,6 +383,8 @@ void limits_apply(struct turn *turn)
 		bool differs = rules_of_keys_differ(limited);
 		if (differs)
 			running_keys_lift(turn->store, limited->queue);
+		if (limited->limits.fair != limited->next.fair)
+			lanes_set_fair(&turn->store->index.lanes, limited->queue, limited->next.fair);
 		limited->limits = limited->next;
 		if (limited->caps != limited->next_caps)
 			free(limited->caps);
@@ -425,6 +516,10 @@ static int tell_limits(struct turn *turn, const struct limited_queue *limited)
 		record_fact(&record, FACT_RATE_PER_KEY, 1);
 	if (limits->review != 0)
 		record_fact(&record, FACT_REVIEW_MOST, limits->review);
+	if (limits->fair)
+		record_fact(&record, FACT_FAIR, 1);
+	if (limits->max_open != 0)
+		record_fact(&record, FACT_MAX_OPEN, limits->max_open);
 	if (limited->next_caps && limited->next_caps->count > 0)
 		record_fact(&record, FACT_KEY_CAPS, limited->next_caps->count);
 	return turn_write_event(turn, &record);

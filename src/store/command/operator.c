@@ -132,7 +132,10 @@ int execute_queue_set(struct turn *turn, const struct command *command, struct r
 		return 0;
 	}
 	struct record record = turn_record(turn, decision.event);
-	return turn_write_queue(turn, name, decision.state, &record);
+	r = turn_write_queue(turn, name, decision.state, &record);
+	if (r == 0 && decision.state == QUEUE_DRAINING && queue_is_empty(turn, name))
+		r = queue_tell_drained(turn, name);
+	return r;
 }
 
 int execute_execution_set(struct turn *turn, const struct command *command, struct result *result)

@@ -43,6 +43,7 @@ void running_keys_clear(struct turn *turn)
 	for (uint32_t i = 0; i < turn->key_count; i++)
 		map_remove(&turn->key_by_number, turn_key_hash(turn, i), i);
 	turn->key_count = turn->open_key_count = 0;
+	turn->served = turn->choices = 0;
 }
 
 /* -ENOMEM. */
@@ -164,7 +165,27 @@ int running_keys_follow(struct turn *turn, const struct task *before, const stru
 	if (same && was.live == is.live && was.begun == is.begun && was.stands == is.stands)
 		return 0;
 	int r = count_standing(turn, &was, -1);
-	return r == 0 ? count_standing(turn, &is, 1) : r;
+	if (r == 0)
+		r = count_standing(turn, &is, 1);
+	if (r == 0 && is.live && !was.live && is.key != 0)
+		turn_key(turn, is.queue, is.key)->served =
+			turn->store->index.lanes.trains.served_last + ++turn->served;
+	return r;
+}
+
+struct fair_turn turn_fair(const struct turn *turn, uint32_t queue, uint64_t key)
+{
+	const struct trains *trains = &turn->store->index.lanes.trains;
+	const struct turn_key *touched = key != 0 ? turn_key(turn, queue, key) : NULL;
+
+	if (key == 0)
+		return turn_fair_keyless(turn, queue);
+	uint32_t number = touched ? touched->number : trains_find(trains, queue, key);
+	struct fair_turn its = {.served = trains_served(trains, queue, key)};
+	its.live = touched ? load_in_turn(turn, touched).live : committed_load(turn->store, number).live;
+	if (touched && touched->served != 0)
+		its.served = touched->served;
+	return its;
 }
 
 /* ---- what is committed ------------------------------------------------------------------------------------------- */
@@ -215,19 +236,27 @@ static bool key_is_open(const void *judge, const struct running_key *key, bool b
 		(!limits.rate.per_key || store_rate_opens_ms(store, key->queue, key->key) == 0);
 }
 
+static bool queue_is_fair(const void *judge, uint32_t queue)
+{
+	struct queue_load load;
+
+	return store_limits(judge, queue, &load).fair;
+}
+
 void running_keys_init(struct store *store)
 {
 	struct trains *trains = &store->index.lanes.trains;
 
 	trains->is_open = key_is_open;
+	trains->is_fair = queue_is_fair;
 	trains->judge = store;
 	map_init(&store->turn.key_by_number, &turn_key_ops, &store->turn);
 }
 
-/* Only a key of which a task has begun can be shut. */
-static bool may_be_shut(const struct running_key *key, uint32_t queue)
+/* Only a key of which a task was claimed can be shut, or stand elsewhere in a fair queue. */
+static bool may_stand_elsewhere(const struct running_key *key, uint32_t queue)
 {
-	return key->begun > 0 && key->queue == queue;
+	return (key->begun > 0 || key->served != 0) && key->queue == queue;
 }
 
 int running_keys_touch(struct turn *turn, uint32_t queue)
@@ -237,7 +266,7 @@ int running_keys_touch(struct turn *turn, uint32_t queue)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < slab_high(&trains->keys); i++) {
-		if (!may_be_shut(trains_key(trains, i), queue))
+		if (!may_stand_elsewhere(trains_key(trains, i), queue))
 			continue;
 		r = key_touch(turn, queue, trains_key(trains, i)->key, &key);
 		if (r == 0)
@@ -251,7 +280,7 @@ void running_keys_lift(struct store *store, uint32_t queue)
 	struct trains *trains = &store->index.lanes.trains;
 
 	for (uint32_t i = 0; i < slab_high(&trains->keys); i++) {
-		if (may_be_shut(trains_key(trains, i), queue))
+		if (may_stand_elsewhere(trains_key(trains, i), queue))
 			trains_lift(trains, i);
 	}
 }
@@ -261,7 +290,7 @@ void running_keys_lower(struct store *store, uint32_t queue)
 	struct trains *trains = &store->index.lanes.trains;
 
 	for (uint32_t i = 0; i < slab_high(&trains->keys); i++) {
-		if (may_be_shut(trains_key(trains, i), queue))
+		if (may_stand_elsewhere(trains_key(trains, i), queue))
 			trains_lower(trains, i);
 	}
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/take.h"
 #include "store/read/sound.h"
 
 enum {
@@ -55,6 +57,15 @@ int subtasks_at(struct store *store, int64_t seq, uint32_t number, struct arena 
 	if (sscanf(text, "%" SCNd64 "%n", ret_subtask, &used) != 1 || (size_t)used != kept.len)
 		return store_damaged(store, "task_extra", seq);
 	return 0;
+}
+
+int store_count_subtasks(struct store *store, int64_t seq, struct arena *arena, uint32_t *ret_made)
+{
+	struct subtasks subtasks;
+	int r = subtasks_read(store, seq, arena, &subtasks);
+
+	*ret_made = subtasks.made;
+	return r;
 }
 
 int store_each_subtask(struct store *store, int64_t seq, struct arena *arena,
@@ -161,6 +172,34 @@ int subtask_find_parent(struct turn *turn, const struct command *command, struct
 	return 0;
 }
 
+static struct turn_budget *find_budget(const struct turn *turn, int64_t parent)
+{
+	for (uint32_t i = 0; i < turn->budget_count; i++) {
+		if (turn->budgets[i].parent == parent)
+			return &turn->budgets[i];
+	}
+	return NULL;
+}
+
+static int note_budget(struct turn *turn, int64_t parent, const struct subtask_budget *budget)
+{
+	struct turn_budget *taken = find_budget(turn, parent);
+	int r = taken ? 0
+		      : turn_grow((void **)&turn->budgets, turn->budget_count, &turn->budget_cap,
+				sizeof *turn->budgets);
+
+	if (r < 0)
+		return r;
+	if (!taken) {
+		taken = &turn->budgets[turn->budget_count++];
+		*taken = (struct turn_budget){.parent = parent};
+	}
+	taken->count++;
+	for (uint32_t i = 0; i < SUBTASK_BUDGET_PARTS; i++)
+		taken->taken[i] += budget->said & 1u << i ? budget->wanted[i] : 0;
+	return 0;
+}
+
 static int refuse_excess(struct result *result, enum subtask_excess excess)
 {
 	result->excess = excess;
@@ -197,11 +236,120 @@ static int check_parents(struct turn *turn, const struct command_create *create,
 	return r;
 }
 
+/* What was left was counted before this turn: those that the turn has created since are taken off. If there are others, nobody knows
+ * what they took, and the caller asks again. */
+static int check_budget(struct turn *turn, const struct subtask_budget *budget, int64_t parent, uint32_t made,
+	struct result *result)
+{
+	static const struct turn_budget nothing;
+	const struct turn_budget *taken = find_budget(turn, parent);
+
+	if (!taken)
+		taken = &nothing;
+	if (made != budget->seen + taken->count)
+		return command_refuse(result, REFUSED_UNAVAILABLE);
+	result->budget_part = subtask_budget_excess(budget, taken->taken, &result->budget_left);
+	return refuse_excess(
+		result, result->budget_part < SUBTASK_BUDGET_PARTS ? EXCESS_BUDGET : EXCESS_NONE);
+}
+
+/* All above it have begun and are not final. In a sequential queue one of the same key keeps it from being claimed, and may wait for it. */
+static int check_key(
+	struct turn *turn, const struct task *draft, struct turn_task *parent, struct result *result)
+{
+	struct turn_task *above = parent;
+	uint32_t cap;
+	int r = 0;
+
+	if (draft->concurrency_key == 0 || !turn_limits(turn, draft->queue, 0, &cap).sequential)
+		return 0;
+	while (r == 0) {
+		if (above->task.queue == draft->queue &&
+			above->task.concurrency_key == draft->concurrency_key) {
+			r = turn_id_text(turn, above, &result->id);
+			return r < 0 ? r : refuse_excess(result, EXCESS_KEY);
+		}
+		r = above->task.subtask_of != 0 ? turn_task(turn, above->task.subtask_of, &above) : -ENOENT;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- which executors it may name ---- */
+
+enum {
+	LIST_NUMBER = -1, /* of EXTRA_SUBTASK */
+	LIST_BYTES_MAX = 24 + COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1),
+};
+
+static const char list_separator = '\x1f';
+
+int subtask_keep_list(struct turn *turn, const struct turn_task *view)
+{
+	const struct holder *holder = index_holder(&turn->store->index, view->task.claim.holder);
+	struct span executor = names_text(&turn->store->names, view->task.executor);
+	cleanup(buf_done) struct buf list = {.max = LIST_BYTES_MAX};
+	bool any = false;
+
+	if (holder->subtask_count == 0 || executor.len == 0)
+		return 0;
+	buf_put_decimal(&list, view->task.fence);
+	for (uint32_t i = 0; i < holder->subtask_count; i++) {
+		if (!span_equal(holder->subtasks[i].executor, executor))
+			continue;
+		buf_put_byte(&list, list_separator);
+		buf_put_span(&list, holder->subtasks[i].account);
+		any = true;
+	}
+	int r = buf_fault(&list);
+	struct span kept;
+	if (r == 0)
+		r = any ? arena_copy(&turn->arena, buf_span(&list), &kept) : 0;
+	return r == 0 && any ? turn_put(turn, put_extra, view->task.seq, EXTRA_SUBTASK, LIST_NUMBER, kept)
+			     : r;
+}
+
+/* Was it in the list that was kept with this claim? */
+static int is_kept_in_list(
+	struct turn *turn, const struct turn_task *view, struct span executor, bool *ret_listed)
+{
+	char fence[24];
+	struct span kept;
+	int r = store_rows(
+		turn->store, get_extra, view->task.seq, EXTRA_SUBTASK, LIST_NUMBER, &turn->arena, &kept);
+
+	*ret_listed = false;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	size_t len = (size_t)snprintf(fence, sizeof fence, "%" PRIu64, view->task.fence);
+	bool is_of_claim =
+		kept.len > len && memcmp(kept.data, fence, len) == 0 && kept.data[len] == list_separator;
+	for (size_t at = len; is_of_claim && at < kept.len;) {
+		const char *begin = kept.data + at + 1;
+		const char *end = memchr(begin, list_separator, kept.len - at - 1);
+		size_t one = end ? (size_t)(end - begin) : kept.len - at - 1;
+		*ret_listed |= span_equal((struct span){begin, one}, executor);
+		at += 1 + one;
+	}
+	return 0;
+}
+
+/* By what the holder announced last, or by what was kept when it claimed the task: it may not have announced itself since a restart. */
+static int may_name(struct turn *turn, const struct turn_task *parent, uint32_t executor, bool *ret_may)
+{
+	const struct names *names = &turn->store->names;
+
+	*ret_may = false;
+	if (parent->task.executor == 0 || executor == 0 || executor == parent->task.executor)
+		return 0;
+	*ret_may = holder_lists(turn, parent->task.claim.holder, names_text(names, parent->task.executor),
+		names_text(names, executor));
+	return *ret_may ? 0 : is_kept_in_list(turn, parent, names_text(names, executor), ret_may);
+}
+
 int subtask_check(struct turn *turn, const struct command *command, struct turn_task *parent,
 	struct task *draft, struct result *result)
 {
 	const struct command_create *create = &command->create;
-	const struct names *names = &turn->store->names;
 	struct subtasks beneath = {0}, tree = {0};
 	struct subtask_place place;
 	struct turn_task *root;
@@ -217,23 +365,29 @@ int subtask_check(struct turn *turn, const struct command *command, struct turn_
 	place.children = beneath.made - beneath.first;
 	place.in_tree = tree.in_tree + 1;
 	subtask_inherit(draft, &parent->task, create->says_priority);
-	bool is_listed = parent->task.executor != 0 && draft->executor != 0 &&
-		holder_lists(turn, parent->task.claim.holder, names_text(names, parent->task.executor),
-			names_text(names, draft->executor));
+	bool is_listed;
+	r = may_name(turn, parent, draft->executor, &is_listed);
+	if (r < 0)
+		return r;
 	refuse_excess(result, subtask_exceeds(draft, &parent->task, is_listed, &place, turn->given.rules));
-	if (result->refusal != REFUSED_NOTHING)
-		return 0;
+	if (result->refusal == REFUSED_NOTHING && create->budget)
+		check_budget(turn, create->budget, parent->task.seq, beneath.made, result);
+	if (result->refusal == REFUSED_NOTHING)
+		r = check_key(turn, draft, parent, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
 	return create->parents.count > 0 ? check_parents(turn, create, parent, root, result) : 0;
 }
 
-int subtask_note(struct turn *turn, struct turn_task *parent, int64_t subtask)
+int subtask_note(
+	struct turn *turn, struct turn_task *parent, int64_t subtask, const struct subtask_budget *budget)
 {
 	struct subtasks subtasks, tree;
 	struct turn_task *root;
 	uint32_t level;
-	int r = 0;
+	int r = budget ? note_budget(turn, parent->task.seq, budget) : 0;
 
-	if (parent->task.subtasks == SUBTASKS_NONE) {
+	if (r == 0 && parent->task.subtasks == SUBTASKS_NONE) {
 		struct task_decision decision = task_begin_tree(&parent->task);
 		struct record record = turn_record(turn, decision.event);
 		record.note = (struct span){0};

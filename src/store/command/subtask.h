@@ -19,8 +19,13 @@ int subtask_find_parent(struct turn *turn, const struct command *command, struct
 int subtask_check(struct turn *turn, const struct command *command, struct turn_task *parent,
 	struct task *draft, struct result *result);
 
-/* The parent has one more. */
-int subtask_note(struct turn *turn, struct turn_task *parent, int64_t subtask);
+/* The parent has one more, with that budget. */
+int subtask_note(
+	struct turn *turn, struct turn_task *parent, int64_t subtask, const struct subtask_budget *budget);
+
+/* The task was claimed: what its holder announced of its executor is kept with it, so that a restart does not forget which executors
+ * its subtasks may name. */
+int subtask_keep_list(struct turn *turn, const struct turn_task *view);
 
 /* An attempt asks again for one that is there: the result is that one. */
 int subtask_take_up(

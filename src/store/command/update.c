@@ -333,6 +333,9 @@ static int plan_fields(struct turn *turn, const struct turn_task *view, const st
 	if (patch->set_queue && patch->queue != view->task.queue &&
 		turn_queue(turn, patch->queue) == QUEUE_DRAINING)
 		return command_refuse(result, REFUSED_QUEUE_DRAINING);
+	if (patch->set_queue && patch->queue != view->task.queue && turn_queue_is_full(turn, patch->queue) &&
+		!task_state_is_final(view->task.state))
+		return command_refuse(result, REFUSED_QUEUE_FULL);
 	if (patch->set_keyed)
 		r = plan_key(turn, view, update, plan, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING && patch->set_parents)

@@ -158,6 +158,11 @@ static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops rare_ops = {.hash_of = rare_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
 
+static int32_t priority_at(const void *context, uint32_t place)
+{
+	return task_at(context, place)->priority;
+}
+
 static int lane_order(const void *context, uint32_t a, uint32_t b)
 {
 	return index_order(context, a, b);
@@ -190,6 +195,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
 	lanes_init(&index->lanes, lane_order, index);
+	index->lanes.trains.priority = priority_at;
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -697,6 +703,7 @@ static void count_out(struct index *index, const struct index_task *row)
 	tally->count[row->state]--;
 	assert(!(row->flags & INDEX_CLAIMED) || tally->live > 0);
 	tally->live -= (row->flags & INDEX_CLAIMED) != 0;
+	tally->live_keyed -= row->flags & INDEX_CLAIMED && row->concurrency_key != 0;
 	index->backing_off -= is_backing_off(row->state, row->code);
 	if (row->state == TASK_WAITING && row->open_parents == 0)
 		count_behind(index, row_succeeds(index, row), -1u);
@@ -711,6 +718,7 @@ static void count_in(struct index *index, const struct task *task, bool moved)
 	index->count[task->state]++;
 	tally->count[task->state]++;
 	tally->live += task_is_claimed(task);
+	tally->live_keyed += task_is_claimed(task) && task->concurrency_key != 0;
 	tally->came[task->state] += moved;
 	index->backing_off += is_backing_off(task->state, task->code);
 	if (task->state == TASK_WAITING && task->open_parents == 0)
@@ -730,6 +738,14 @@ int index_loaded(struct index *index)
 void index_note_wait(struct index *index, uint32_t queue, int64_t ms)
 {
 	stats_note_wait(&tally_of(index, queue)->fresh, ms);
+}
+
+void index_note_news(struct index *index, const struct queue_news *news)
+{
+	struct queue_tally *tally = tally_of(index, news->queue);
+
+	tally->told_limited = news->told_limited;
+	tally->told_taken = news->told_taken;
 }
 
 void index_forget_fresh(struct index *index, uint32_t at)
@@ -927,6 +943,17 @@ static void key_count_in(struct index *index, uint32_t number, const struct task
 	key->begun += task_has_begun(task);
 }
 
+/* It is claimed anew: the next claim is another key's, where the queue is fair. */
+static void note_served(struct index *index, uint32_t key, const struct task *task)
+{
+	struct trains *trains = &index->lanes.trains;
+
+	if (key != MAP_NONE)
+		trains_key(trains, key)->served = ++trains->served_last;
+	else
+		tally_of(index, task->queue)->keyless_served = ++trains->served_last;
+}
+
 static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)
 {
 	if (lane->keyed)
@@ -972,12 +999,15 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	if (!fresh && (enters || !groups) && row_lane(index, row, &from))
 		lane_leave(index, &from, keys.before, place);
 	bool moved = fresh || row->state != task->state;
+	bool is_served = task_is_claimed(task) && (fresh || task->fence != row->fence);
 	if (!fresh) {
 		count_out(index, row);
 		key_count_out(index, keys.before, row);
 	}
 	count_in(index, task, moved);
 	key_count_in(index, keys.after, task);
+	if (is_served && index->is_indexed) /* not of what is loaded */
+		note_served(index, keys.after, task);
 	pack(row, task);
 	set_claim(index, row, task);
 	set_rare(index, row, task);

@@ -85,8 +85,20 @@ struct queue_tally {
 	uint32_t queue;                   /* name */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks now in each state; final ones are not counted */
 	uint32_t live;                    /* tasks with a live claim */
+	uint32_t live_keyed;              /* … that have a concurrency key */
+	uint64_t keyless_served;          /* of those that have none, together: see struct fair_turn */
 	uint64_t came[TASK_STATE_COUNT];  /* tasks that entered each state since the start */
 	struct stats_cell fresh;          /* what is in no row yet: see store/stats.h */
+	bool told_limited; /* queue.limited was told, and since then there were always ready tasks */
+	uint64_t
+		told_taken; /* tasks that were claimed or begun when queue.idle was told last: see queue_news.c */
+};
+
+/* What was told of a queue. */
+struct queue_news {
+	uint32_t queue;
+	bool told_limited;
+	uint64_t told_taken;
 };
 
 /* Timers of the lease clock are numbered: place << 1 | kind. */
@@ -191,6 +203,9 @@ struct account *index_account(struct index *index, uint32_t principal);
 
 /* A task of the queue was claimed after that time. The task is to be set in the same turn. */
 void index_note_wait(struct index *index, uint32_t queue, int64_t ms);
+
+/* What was told of the queue is on disk. */
+void index_note_news(struct index *index, const struct queue_news *news);
 
 /* The counts of tally number `at` were written. */
 void index_forget_fresh(struct index *index, uint32_t at);

@@ -203,7 +203,8 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	struct lane *lane = lane_at(lanes, lane_number);
 	lane->key = *key;
 	lane->number = lane_number;
-	lane->sides = (struct train_sides){TREAP_NONE, TREAP_NONE};
+	lane->sides = (struct train_sides){TREAP_NONE, TREAP_NONE,
+		lanes->trains.is_fair && lanes->trains.is_fair(lanes->trains.judge, key->queue)};
 	lane->group = lane_group_number;
 	lane->next = group->first_lane;
 	group->first_lane = lane_number;
@@ -469,6 +470,16 @@ void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, ui
 	trains_remove(&lanes->trains, key, lane->number, task);
 	if (--lane->total == 0 && lane->reserved == 0)
 		lane_drop(lanes, lane);
+}
+
+void lanes_set_fair(struct lanes *lanes, uint32_t queue, bool is_fair)
+{
+	struct lane *lane = NULL;
+
+	while ((lane = lanes_walk(lanes, lane))) {
+		if (lane->key.queue == queue)
+			lane->sides.fair = is_fair;
+	}
 }
 
 uint32_t lane_pieces(const struct lane *lane)

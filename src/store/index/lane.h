@@ -85,6 +85,10 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task
 void lanes_insert_keyed(struct lanes *lanes, struct lane *lane, uint32_t key, uint32_t task);
 void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, uint32_t key, uint32_t task);
 
+/* The queue is fair from now on, or no longer: to be called while the keys that have begun, or were served, are lifted. All others stand
+ * in the same order either way. */
+void lanes_set_fair(struct lanes *lanes, uint32_t queue, bool is_fair);
+
 /* The group of that queue and owner, or NULL. */
 const struct lane_group *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
 

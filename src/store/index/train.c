@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/hash.h"
+#include "core/flow/limit.h"
 
 /* A task in the tree of its train. */
 struct train_node {
@@ -47,13 +48,38 @@ static struct treap_links *train_links(const void *context, uint32_t number)
 	return &train_at(context, number)->links;
 }
 
+static struct fair_turn turn_of(const struct trains *trains, const struct train *train)
+{
+	const struct running_key *key = trains_key(trains, train->key);
+
+	return (struct fair_turn){key->live, key->served};
+}
+
+static int order_by_turn(const struct trains *trains, const struct train *a, uint32_t first_a,
+	const struct train *b, uint32_t first_b)
+{
+	int32_t left = trains->priority(trains->context, first_a);
+	int32_t right = trains->priority(trains->context, first_b);
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	struct fair_turn turn_a = turn_of(trains, a), turn_b = turn_of(trains, b);
+	return fair_order(&turn_a, &turn_b);
+}
+
+/* Both are of one lane. */
 static int train_order(const void *context, uint32_t a, uint32_t b)
 {
 	const struct trains *trains = context;
+	const struct train *left = train_at(trains, a), *right = train_at(trains, b);
 
-	return a == b ? 0
-		      : trains->order(trains->context, train_first(trains, train_at(trains, a)),
-				train_first(trains, train_at(trains, b)));
+	if (a == b)
+		return 0;
+	uint32_t first_left = train_first(trains, left), first_right = train_first(trains, right);
+	int order = train_sides_of(trains, left->lane)->fair
+		? order_by_turn(trains, left, first_left, right, first_right)
+		: 0;
+	return order != 0 ? order : trains->order(trains->context, first_left, first_right);
 }
 
 void trains_init(struct trains *trains)
@@ -102,6 +128,29 @@ static void must_fit(int fault)
 	assert(fault == 0); /* its memory was reserved */
 }
 
+static uint64_t served_before(const struct trains *trains, uint64_t hash)
+{
+	const struct remembered_key *place = &trains->remembered[hash & (KEYS_REMEMBERED - 1)];
+
+	return place->hash == hash ? place->served : 0;
+}
+
+uint64_t trains_served(const struct trains *trains, uint32_t queue, uint64_t key)
+{
+	uint32_t number = trains_find(trains, queue, key);
+
+	return number != MAP_NONE ? trains_key(trains, number)->served
+				  : served_before(trains, key_hash(queue, key));
+}
+
+static void remember(struct trains *trains, const struct running_key *key)
+{
+	uint64_t hash = key_hash(key->queue, key->key);
+
+	if (key->served != 0)
+		trains->remembered[hash & (KEYS_REMEMBERED - 1)] = (struct remembered_key){hash, key->served};
+}
+
 uint32_t trains_make(struct trains *trains, uint32_t queue, uint64_t key)
 {
 	uint32_t number = trains_find(trains, queue, key);
@@ -109,7 +158,10 @@ uint32_t trains_make(struct trains *trains, uint32_t queue, uint64_t key)
 	if (number != MAP_NONE)
 		return number;
 	must_fit(slab_alloc(&trains->keys, &number));
-	*trains_key(trains, number) = (struct running_key){.key = key, .queue = queue, .first = SLAB_NONE};
+	*trains_key(trains, number) = (struct running_key){.key = key,
+		.queue = queue,
+		.first = SLAB_NONE,
+		.served = served_before(trains, key_hash(queue, key))};
 	must_fit(map_insert(&trains->by_key, key_hash(queue, key), number));
 	return number;
 }
@@ -137,7 +189,9 @@ void trains_lower(struct trains *trains, uint32_t number)
 
 	assert(key->live <= key->begun); /* whoever was claimed has begun */
 	if (key->first == SLAB_NONE && key->begun == 0) {
+		remember(trains, key);
 		map_remove(&trains->by_key, key_hash(key->queue, key->key), number);
+		*key = (struct running_key){0}; /* for those who walk all keys */
 		slab_free(&trains->keys, number);
 		return;
 	}
@@ -211,6 +265,7 @@ void trains_insert(struct trains *trains, uint32_t key, uint32_t lane, bool begu
 	uint32_t number = *link_of(trains, key, lane);
 
 	assert(!(task & TRAIN_SINGLE));
+	trains_key(trains, key)->waiting++;
 	if (number != SLAB_NONE) {
 		tree_insert(trains, train_at(trains, number), task);
 		return;
@@ -231,6 +286,8 @@ void trains_remove(struct trains *trains, uint32_t key, uint32_t lane, uint32_t 
 	uint32_t *link = link_of(trains, key, lane), number = *link;
 
 	assert(number != SLAB_NONE); /* it stands in a train of its key */
+	assert(trains_key(trains, key)->waiting > 0);
+	trains_key(trains, key)->waiting--;
 	struct train *train = train_at(trains, number);
 	if (!(train->tasks & TRAIN_SINGLE)) {
 		tree_remove(trains, train, task);

@@ -8,6 +8,8 @@
  *   key (queue, number) ──▶ its trains ──▶ tree of tasks           lane ──▶ open trains, by their first task
  *        live, begun                        (one task: no tree)          └──▶ shut trains
  *
+ * In a fair queue the trains of one priority stand by whose turn it is (core/flow/limit.h) before they stand by their first task.
+ *
  * A key is kept while it has a ready task or one that has begun and is not final; keys that nobody uses cost nothing.
  *
  * Whatever moves a train (its first task, its key's counts, the limits) happens between trains_lift(), which takes the trains of
@@ -24,16 +26,19 @@
 
 /* A concurrency key in one queue. */
 struct running_key {
-	uint64_t key;   /* first, because the slab overwrites the first bytes of a free item */
-	uint32_t queue; /* name */
-	uint32_t live;  /* tasks with a live claim */
-	uint32_t begun; /* tasks that were claimed once and are not final */
-	uint32_t first; /* train */
+	uint64_t key;     /* first, because the slab overwrites the first bytes of a free item */
+	uint32_t queue;   /* name */
+	uint32_t live;    /* tasks with a live claim */
+	uint32_t begun;   /* tasks that were claimed once and are not final */
+	uint32_t first;   /* train */
+	uint32_t waiting; /* tasks in its trains */
+	uint64_t served;  /* see struct fair_turn */
 };
 
 /* The trains of a lane: SLAB_NONE is the empty tree. */
 struct train_sides {
 	uint32_t open, shut;
+	bool fair; /* the queue is: trains stand by priority, then by the turn of their key, then by their first task */
 };
 
 struct train {
@@ -48,6 +53,15 @@ struct train {
 
 #define TRAIN_SINGLE UINT32_C(0x80000000)
 
+enum {
+	KEYS_REMEMBERED = 1024, /* a power of 2 */
+};
+
+/* When a key that nobody uses any more was served last: it does not come first again and again because it was forgotten. */
+struct remembered_key {
+	uint64_t hash, served;
+};
+
 struct trains {
 	struct slab keys, trains, nodes;
 	struct map by_key;
@@ -58,6 +72,11 @@ struct trains {
 	/* May a task of the key be claimed, as far as its key is concerned? `begun`: one that was claimed before. */
 	bool (*is_open)(const void *judge, const struct running_key *key, bool begun);
 	const void *judge;
+	/* Is the queue fair? And the priority of a task. */
+	bool (*is_fair)(const void *judge, uint32_t queue);
+	int32_t (*priority)(const void *context, uint32_t task);
+	uint64_t served_last;
+	struct remembered_key remembered[KEYS_REMEMBERED]; /* by hash; the last one of each place */
 };
 
 void trains_init(struct trains *trains);
@@ -82,6 +101,9 @@ struct train_sides *train_sides_of(const struct trains *trains, uint32_t lane);
 
 /* The number of the key, which is made if it is not there; memory was reserved. */
 uint32_t trains_make(struct trains *trains, uint32_t queue, uint64_t key);
+
+/* When the key was served last, also if it was forgotten since; 0: nobody knows. */
+uint64_t trains_served(const struct trains *trains, uint32_t queue, uint64_t key);
 
 /* See above. Lowering a key that nobody uses any more forgets it. */
 void trains_lift(struct trains *trains, uint32_t key);

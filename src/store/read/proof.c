@@ -151,7 +151,7 @@ static int check_side(const struct check *check, const struct lane *lane, bool s
 {
 	const struct index *index = &check->store->index;
 	const struct trains *trains = &index->lanes.trains;
-	uint32_t root = shut ? lane->sides.shut : lane->sides.open, task, before;
+	uint32_t root = shut ? lane->sides.shut : lane->sides.open, task, before, ahead = MAP_NONE;
 
 	for (uint32_t at = trains_first(trains, root); at != MAP_NONE; at = trains_after(trains, root, at)) {
 		const struct train *train = train_at(trains, at);
@@ -160,6 +160,9 @@ static int check_side(const struct check *check, const struct lane *lane, bool s
 			(trains->is_open && trains->is_open(trains->judge, key, train->begun) == shut))
 			return complain(
 				check, "a concurrency key is open that should be shut, or the reverse");
+		if (ahead != MAP_NONE && trains->order_of_trains.order(trains, ahead, at) >= 0)
+			return complain(check, "the concurrency keys of a lane are out of order");
+		ahead = at;
 		before = MAP_NONE;
 		for (task = train_first(trains, train); task != MAP_NONE;
 			task = train_after(trains, train, task)) {
@@ -177,7 +180,7 @@ static int check_keys(const struct check *check)
 {
 	const struct index *index = &check->store->index;
 	const struct trains *trains = &index->lanes.trains;
-	int64_t live = 0, begun = 0;
+	int64_t live = 0, begun = 0, waiting = 0, keyed = 0;
 	struct task_outline outline;
 	struct task task;
 
@@ -193,15 +196,22 @@ static int check_keys(const struct check *check)
 			return complain(check, "task %ld: its concurrency key is not counted", task.seq);
 		live += task_is_claimed(&task);
 		begun += task_has_begun(&task);
+		waiting += stands;
 	}
+	for (uint32_t i = 0; index_tally(index, i); i++)
+		keyed += index_tally(index, i)->live_keyed;
+	if (keyed != live)
+		return complain(check, "queues count live claims with a concurrency key that are not there");
 	for (uint32_t place = 0; place < slab_high(&trains->keys); place++) {
 		const struct running_key *key = trains_key(trains, place);
 		bool is_used = key->begun > 0 || key->first != SLAB_NONE; /* a free place has neither */
 		live -= is_used ? key->live : 0;
 		begun -= is_used ? key->begun : 0;
+		waiting -= is_used ? key->waiting : 0;
 	}
-	return live == 0 && begun == 0 ? 0
-				       : complain(check, "concurrency keys count tasks that are not there");
+	return live == 0 && begun == 0 && waiting == 0
+		? 0
+		: complain(check, "concurrency keys count tasks that are not there");
 }
 
 static int check_lanes(const struct check *check)

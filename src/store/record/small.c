@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	LIMITS_NUMBERS = 8,
+	LIMITS_NUMBERS = 10,
 };
 
 static struct span put_numbers(const int64_t *numbers, uint32_t count, char text[SMALL_BYTES_MAX])
@@ -67,7 +67,7 @@ struct span small_limits_put(const struct queue_limits *limits, char text[SMALL_
 {
 	const int64_t numbers[LIMITS_NUMBERS] = {limits->concurrency, limits->per_key, limits->sequential,
 		limits->rate.count, limits->rate.per_ms, limits->rate.burst, limits->rate.per_key,
-		limits->review};
+		limits->review, limits->fair, limits->max_open};
 	uint32_t count = LIMITS_NUMBERS;
 
 	while (count > 1 && numbers[count - 1] == 0)
@@ -93,7 +93,7 @@ bool small_limits_read(struct span data, struct queue_limits *ret_limits)
 		numbers[i] = 0;
 	if (!fits_u32(numbers[0]) || !fits_u32(numbers[1]) || numbers[2] < 0 || numbers[2] > 1 ||
 		!fits_u32(numbers[3]) || !fits_u32(numbers[5]) || numbers[6] < 0 || numbers[6] > 1 ||
-		!fits_u32(numbers[7]))
+		!fits_u32(numbers[7]) || numbers[8] < 0 || numbers[8] > 1 || !fits_u32(numbers[9]))
 		return false;
 	*ret_limits = (struct queue_limits){.concurrency = (uint32_t)numbers[0],
 		.per_key = (uint32_t)numbers[1],
@@ -102,7 +102,9 @@ bool small_limits_read(struct span data, struct queue_limits *ret_limits)
 			.per_ms = numbers[4],
 			.burst = (uint32_t)numbers[5],
 			.per_key = numbers[6] == 1},
-		.review = (uint32_t)numbers[7]};
+		.review = (uint32_t)numbers[7],
+		.fair = numbers[8] == 1,
+		.max_open = (uint32_t)numbers[9]};
 	return limits_are_sound(ret_limits) && !limits_are_none(ret_limits);
 }
 

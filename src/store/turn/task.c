@@ -361,6 +361,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = follow_subtasks(turn, view, &before);
 	if (r == 0 && after.occurrence != OCCURRENCE_NONE && was_final != is_final)
 		r = schedule_follow_task(turn, view);
+	if (r == 0 && !was_final)
+		r = queue_follow_task(turn, &before, &after);
 	if (r == 0 && after.superseded_by != 0 && is_final && task_is_claimed(&before))
 		r = let_successor_go(turn, after.superseded_by);
 	if (r == 0 && after.group != 0 && from != after.state)

@@ -80,6 +80,7 @@ void turn_done(struct turn *turn)
 	free(turn->slots);
 	free(turn->holds);
 	free(turn->limited);
+	free(turn->budgets);
 	map_done(&turn->key_by_number);
 	free(turn->keys);
 	free(turn->open_keys);
@@ -128,7 +129,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	forget_tasks(turn);
 	groups_clear(turn);
 	running_keys_clear(turn);
-	turn->bucket_count = turn->refilled_count = 0;
+	turn->bucket_count = turn->refilled_count = turn->budget_count = 0;
 	arena_reset(&turn->arena);
 	turn->number++;
 	turn->in_doubt = false;

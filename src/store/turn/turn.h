@@ -14,6 +14,7 @@
 #include "core/flow/execution.h"
 #include "core/flow/hold.h"
 #include "core/flow/limit.h"
+#include "core/task/subtask.h"
 #include "store/index/index.h"
 #include "store/command/executors.h"
 #include "store/index/names.h"
@@ -102,6 +103,8 @@ struct key_caps {
 	struct key_cap items[KEY_CAPS_MAX];
 };
 
+struct head;
+
 /* A queue that has, or had, limits. The lines of the turn count in the turn `turn` only. */
 struct limited_queue {
 	uint32_t queue; /* first, because the slab overwrites the first bytes of a free item */
@@ -111,7 +114,12 @@ struct limited_queue {
 	struct queue_limits next;       /* as the turn has them */
 	struct key_caps *next_caps;     /* … taken over or freed at its end, if they are others than `caps` */
 	int32_t more_live, more_review; /* live claims and tasks in review that the turn adds */
-	bool opened;                    /* claims that were passed over may go through after it */
+	int32_t more_keyless;           /* … of the live claims, those without a concurrency key */
+	int32_t more_open;              /* … and open tasks */
+	uint64_t keyless_served;        /* 0: not in this turn; see struct fair_turn */
+	uint64_t head_turn;             /* `head` is of that turn: see choose.c */
+	struct head *head;
+	bool opened; /* claims that were passed over may go through after it */
 };
 
 /* What is left of a rate: of a queue, or of a concurrency key of it. The second line counts in the turn `turn` only. */
@@ -134,8 +142,16 @@ struct turn_key {
 	uint32_t queue;
 	uint32_t number; /* of the committed running_key, or MAP_NONE */
 	int32_t more_live, more_begun;
+	uint64_t served;      /* 0: not in this turn */
 	uint32_t freed, came; /* claims that ended, tasks that came to stand in a lane */
 	bool listed;          /* in turn.open_keys */
+};
+
+/* What the subtasks of a parent that the turn has created take from its budget. */
+struct turn_budget {
+	int64_t parent;
+	uint32_t count;
+	double taken[SUBTASK_BUDGET_PARTS];
 };
 
 /*
@@ -232,7 +248,11 @@ struct turn {
 	uint32_t bucket_count, bucket_cap;
 	uint32_t refilled[REFILLED_MAX]; /* queues in which a permit of a rate has come */
 	uint32_t refilled_count;
-	bool holds_let; /* claims that were passed over may go through now */
+	struct turn_budget *budgets; /* of the subtasks that the turn has created */
+	uint32_t budget_count, budget_cap;
+	uint64_t served;  /* claims that the turn has made in queues with limits */
+	uint64_t choices; /* of a next task */
+	bool holds_let;   /* claims that were passed over may go through now */
 
 	struct session *spawned; /* by this turn; labels are on the heap, and the index takes them over */
 	uint32_t spawned_count, spawned_cap;
@@ -330,6 +350,7 @@ struct store {
 	struct missing_executors missing_executors;
 	int64_t purge_cursor;    /* where the next sweep goes on; after the end it starts again */
 	uint32_t group_cursor;   /* … and among the groups */
+	uint32_t queue_cursor;   /* … and among the queues */
 	uint32_t renewal_cursor; /* number of the last holder that the last sweep looked at; 0: start again */
 	uint64_t boot_hi, boot_lo;
 	uint64_t id_hi, id_lo;                     /* which store it is */
@@ -499,6 +520,8 @@ int limits_load(struct store *store, uint32_t queue, const struct queue_limits *
 int limits_load_cap(
 	struct store *store, uint32_t queue, struct span key, uint32_t most); /* -ENOMEM, -EPROTO */
 enum limit_kind turn_limit(const struct turn *turn, uint32_t queue);
+bool turn_queue_is_full(const struct turn *turn, uint32_t queue);               /* see limits_are_full() */
+struct limited_queue *turn_fair_queue(const struct turn *turn, uint32_t queue); /* NULL: it is not fair */
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after); /* -ENOMEM */
 void limits_apply(struct turn *turn);
 void limits_forget(struct turn *turn); /* copies that nobody took over */
@@ -534,6 +557,9 @@ enum limit_kind store_task_limit(const struct store *store, const struct task *t
 enum limit_kind turn_key_limit(const struct turn *turn, const struct task *task);
 enum limit_kind store_key_limit(const struct store *store, const struct task *task);
 struct key_load store_key_load(const struct store *store, const struct task *task);
+/* Whose turn a key has in its queue, as the turn has it; key 0: the tasks without a key. */
+struct fair_turn turn_fair(const struct turn *turn, uint32_t queue, uint64_t key);
+struct fair_turn turn_fair_keyless(const struct turn *turn, uint32_t queue);
 /* The key as the turn has it; NULL: the turn changes nothing of it. */
 struct turn_key *turn_key(const struct turn *turn, uint32_t queue, uint64_t key);
 /* The limits of a queue become others in this turn: its keys are judged anew. -ENOMEM. */
@@ -552,6 +578,17 @@ enum limit_kind store_limit(const struct store *store, uint32_t queue);
 /* The queues in which the last turn ended claims or changed limits, and how many of their tasks may be claimed. */
 bool limits_has_opened(const struct store *store, uint32_t queue);
 bool limits_next_opened(const struct store *store, uint32_t *at, uint32_t *ret_queue, uint32_t *ret_room);
+/* command/queue_news.c: queue.drained, told when a task changes; and for a queue that begins to drain. */
+int queue_follow_task(struct turn *turn, const struct task *before, const struct task *after);
+int queue_tell_drained(struct turn *turn, uint32_t queue);
+bool queue_is_empty(const struct turn *turn, uint32_t queue); /* it has no open task */
+/* Tells what is new of some queues, and what is to be noted of them when that is on disk: index_note_news(). */
+enum {
+	QUEUE_NEWS_MAX = 64,
+	QUEUES_LOOKED_AT = 4096, /* by one sweep */
+};
+int queues_sweep(struct turn *turn, struct queue_news news[QUEUE_NEWS_MAX], uint32_t *ret_count);
+
 /* command/schedule.c: all occurrences that are due; a task of a schedule has ended or was opened again; nothing from before a
  * restore is made. */
 int schedules_run(struct turn *turn);
