@@ -115,7 +115,8 @@ static int cut_leases_of(struct turn *turn, uint32_t number)
 	return r < 0 ? r : count;
 }
 
-/* Whoever shows a revoked token is nobody, but its work may go on until its lease ends: that end comes soon. */
+/* Whoever shows a revoked token is nobody, but its work may go on until its lease ends: that end comes soon. Not on a full disk, where no
+ * lease expires and what a sweep writes must leave room for retention. */
 static int cut_leases(struct turn *turn)
 {
 	const struct index *index = &turn->store->index;
@@ -312,7 +313,7 @@ static int keep_house(struct store *store, struct moment now)
 
 	turn_begin(turn, now);
 	int r = write_renewals(turn);
-	if (r == 0)
+	if (r == 0 && !store->degraded)
 		r = cut_leases(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
