@@ -1010,6 +1010,7 @@ class Version(TypedDict):
     starts: NotRequired[int]
     startedAt: NotRequired[Moment]
     uptimeMs: NotRequired[int]
+    now: NotRequired[Moment]
     armed: NotRequired[bool]
 
 

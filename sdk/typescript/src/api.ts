@@ -139,7 +139,7 @@ export type QueryAnswer = { columns: Array<string>; rows: Array<Array<string | n
 /** Where a value came from: the name of the flag or variable, or the path of the file with line and column. */
 export type ConfigOrigin = "default" | "file" | "environment" | "flag";
 export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
-export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; armed?: boolean };
+export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; now?: Moment; armed?: boolean };
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */

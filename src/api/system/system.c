@@ -243,6 +243,7 @@ void system_version_read(struct api_call *call)
 		json_member_int(&object, "starts", (int64_t)about.starts);
 		json_member_int(&object, "startedAt", about.started_ms);
 		json_member_int(&object, "uptimeMs", about.up_ms);
+		json_member_int(&object, "now", call->now.wall_ms);
 		json_member_bool(&object, "armed", about.armed);
 	}
 	call_reply(call, 200, json_end(&object));
