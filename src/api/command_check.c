@@ -161,6 +161,13 @@ static void about_token(const struct command *command)
 	assert(command->token.id.len > 0);
 }
 
+static void about_enrolment(const struct command *command)
+{
+	assert(command->token.code.len > 0);
+	assert_name(command->token.name, COMMAND_NAME_MAX);
+	assert(command->token.id.len == TOKEN_ID_TEXT_MAX - 1);
+}
+
 static void about_login(const struct command *command)
 {
 	assert_name(command->login.id, LOGIN_ID_BYTES_MAX - 1);
@@ -234,6 +241,8 @@ static const struct promise {
 	[COMMAND_EXECUTION_SET]   = {NEITHER, NULL},
 	[COMMAND_TOKEN_PUT]       = {NEITHER, about_token},
 	[COMMAND_TOKEN_REVOKE]    = {NEITHER, about_token},
+	[COMMAND_ENROL]           = {NEITHER, about_enrolment},
+	[COMMAND_TOKEN_RENEW]     = {NEITHER, about_token},
 	[COMMAND_KEY_ROTATE]      = {NEITHER, NULL},
 	[COMMAND_LOGIN_CODE]      = {NEITHER, about_login},
 	[COMMAND_LOGIN]           = {NEITHER, about_login},
