@@ -101,6 +101,12 @@ static void about_hold(const struct command *command)
 	assert_name(command->hold.credential, COMMAND_NAME_MAX);
 }
 
+static void about_budget(const struct command *command)
+{
+	assert_name(command->budget.name, COMMAND_NAME_MAX);
+	assert(command->budget.patch.set != 0);
+}
+
 static void about_group(const struct command *command)
 {
 	assert_name(command->group.name, COMMAND_NAME_MAX);
@@ -153,6 +159,13 @@ static void about_occurrence(const struct command *command)
 static void about_token(const struct command *command)
 {
 	assert(command->token.id.len > 0);
+}
+
+static void about_enrolment(const struct command *command)
+{
+	assert(command->token.code.len > 0);
+	assert_name(command->token.name, COMMAND_NAME_MAX);
+	assert(command->token.id.len == TOKEN_ID_TEXT_MAX - 1);
 }
 
 static void about_login(const struct command *command)
@@ -213,6 +226,7 @@ static const struct promise {
 	[COMMAND_SLOT_ASSIGN]     = {NEITHER, about_assignment},
 	[COMMAND_HOLD_SET]        = {NEITHER, about_hold},
 	[COMMAND_HOLD_LIFT]       = {NEITHER, about_hold},
+	[COMMAND_BUDGET_SET]      = {NEITHER, about_budget},
 	[COMMAND_GROUP_CLOSE]     = {NEITHER, about_group},
 	[COMMAND_GROUP_REMOVE]    = {NEITHER, about_group},
 	[COMMAND_BULK_START]      = {NEITHER, about_bulk_start},
@@ -227,6 +241,8 @@ static const struct promise {
 	[COMMAND_EXECUTION_SET]   = {NEITHER, NULL},
 	[COMMAND_TOKEN_PUT]       = {NEITHER, about_token},
 	[COMMAND_TOKEN_REVOKE]    = {NEITHER, about_token},
+	[COMMAND_ENROL]           = {NEITHER, about_enrolment},
+	[COMMAND_TOKEN_RENEW]     = {NEITHER, about_token},
 	[COMMAND_KEY_ROTATE]      = {NEITHER, NULL},
 	[COMMAND_LOGIN_CODE]      = {NEITHER, about_login},
 	[COMMAND_LOGIN]           = {NEITHER, about_login},

@@ -236,6 +236,9 @@ const char *refusal_detail(const struct result *result)
 		       "begun is not final yet. Claim it when that one is done, failed or cancelled.";
 	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_RATE)
 		return "The rate of the queue is used up (GET /api/queues/NAME, stint queue show). The next claim may be made at \"until\".";
+	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_BUDGET)
+		return "The budget of the queue for today is used up (GET /api/queues/NAME, stint queue show). It hands out again at \"until\", or "
+		       "when it has a larger budget.";
 	if (result->refusal == REFUSED_LIMITED && result->limit == LIMIT_REVIEW)
 		return "As many tasks of the queue are in review as its limit \"review\" allows: nothing of it is handed out until "
 		       "one of them is decided (GET /api/approvals, stint inbox).";

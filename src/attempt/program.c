@@ -97,13 +97,20 @@ static const char *install_tree(const struct program_place *place, struct arena 
 	return local && strcmp(tree, local) == 0 ? NULL : tree;
 }
 
-/* `file` has no link in its directory. */
+static bool is_link(const char *file)
+{
+	struct stat stat_;
+
+	return lstat(file, &stat_) == 0 && S_ISLNK(stat_.st_mode);
+}
+
+/* `file` has no link in its directory. Alone a link is no file that could be granted; what it leads to comes next. */
 static void grant_install(
 	const struct program_place *place, struct arena *arena, const char *file, struct grant_list *list)
 {
 	const char *tree = install_tree(place, arena, file);
 
-	if (!tree && person_home_allows(place->home, file))
+	if (!tree && person_home_allows(place->home, file) && !is_link(file))
 		tree = file;
 	if (tree && !program_is_of_system(tree))
 		grants_add_direct(list, tree, GRANT_READ);
@@ -149,16 +156,41 @@ static const char *next_of(const struct program_place *place, struct arena *aren
 				: arena_text(arena, "%s/%s", parent_of(arena, file), target);
 }
 
+/* Without links in its directory. NULL: there is no such directory. */
+static const char *real_place(struct arena *arena, const char *file, char dir[ANCESTORS_NAME_BYTES])
+{
+	const char *name = strrchr(file, '/') + 1;
+
+	if (!realpath(parent_of(arena, file), dir))
+		return NULL;
+	return arena_text(arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+}
+
+const char *program_behind_wall(const struct program_place *place, struct arena *arena, const char *file)
+{
+	char dir[ANCESTORS_NAME_BYTES];
+	const char *at = file;
+
+	for (int i = 0; i < PROGRAM_STEPS_MAX && at && at[0] == '/'; i++) {
+		at = real_place(arena, at, dir);
+		if (!at || !at[0])
+			return file;
+		if (!is_link(at) || install_tree(place, arena, at) || program_is_of_system(at))
+			return at;
+		at = place->is_writable(place->context, dir) ? NULL : next_of(place, arena, at);
+	}
+	return file;
+}
+
 void program_grant(
 	const struct program_place *place, struct arena *arena, const char *file, struct grant_list *list)
 {
 	char dir[ANCESTORS_NAME_BYTES];
 
 	for (int i = 0; i < PROGRAM_STEPS_MAX && file && file[0] == '/'; i++) {
-		const char *name = strrchr(file, '/') + 1;
-		if (!realpath(parent_of(arena, file), dir))
+		file = real_place(arena, file, dir);
+		if (!file)
 			return;
-		file = arena_text(arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
 		if (file[0])
 			grant_install(place, arena, file, list);
 		if (!file[0] || place->is_writable(place->context, dir))

@@ -35,6 +35,9 @@ bool program_is_of_system(const char *path);
 const char *program_within(
 	struct arena *arena, const char *path, const char *name, const struct grant *grants, size_t count);
 
+/* The file that is run in a sandbox: a link outside of an install tree (~/.local/bin/x) is not there, but what it leads to is. */
+const char *program_behind_wall(const struct program_place *place, struct arena *arena, const char *file);
+
 /* Adds what the file needs to run. */
 void program_grant(
 	const struct program_place *place, struct arena *arena, const char *file, struct grant_list *list);

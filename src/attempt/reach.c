@@ -18,6 +18,11 @@ int reach_look(struct reach *reach, struct arena *arena, const struct program_pl
 	int r = further ? person_home_look(&reach->home, arena) : 0;
 	if (r < 0)
 		return r;
+	if (further && reach->program && level == WALL_SANDBOX) {
+		struct program_place now = *place;
+		now.home = &reach->home;
+		reach->program = program_behind_wall(&now, arena, reach->program);
+	}
 	if (!executor->reads_home || !reach->home.state)
 		return 0;
 	reach->cache = grants_make_cache(arena, reach->home.state, executor);

@@ -15,6 +15,7 @@
 #include "base/span.h"
 #include "core/task/log_streams.h"
 #include "core/task/failure.h"
+#include "core/flow/budget.h"
 #include "core/flow/bulk.h"
 #include "core/flow/group.h"
 #include "core/flow/limit.h"
@@ -47,6 +48,7 @@ enum command_kind {
 	COMMAND_TELL,    /* data: what a person says to whoever works on the task */
 	COMMAND_HOLD_SET,
 	COMMAND_HOLD_LIFT,
+	COMMAND_BUDGET_SET,
 	COMMAND_SCHEDULE_PUT,
 	COMMAND_SCHEDULE_REMOVE,
 	COMMAND_SCHEDULE_RUN, /* an occurrence by hand */
@@ -86,6 +88,9 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* machines: one shows a join code and gets a token; a token gets a new secret */
+	COMMAND_ENROL,
+	COMMAND_TOKEN_RENEW,
 	/* browsers: a code is made, becomes a session, and the session ends */
 	COMMAND_LOGIN_CODE,
 	COMMAND_LOGIN,
@@ -216,6 +221,7 @@ struct command_queue_limit {
 	} *caps;
 	uint32_t cap_count; /* at most KEY_CAPS_MAX */
 	bool lifts_caps;
+	struct day_budget_patch budget; /* of a day */
 };
 
 struct command_schedule {
@@ -331,6 +337,10 @@ struct command_token {
 	struct span gate;        /* of TOKEN_GATE */
 	struct name_list queues; /* empty: all */
 	int64_t lives_ms;        /* 0: until it is revoked */
+	uint32_t uses;           /* TOKEN_PUT of a join code */
+	int64_t grants_ms;       /* TOKEN_PUT of a join code: how long the tokens live that it gives */
+	struct span code;        /* ENROL: id of the join code */
+	unsigned char shown[TOKEN_HASH_BYTES]; /* ENROL, TOKEN_RENEW: of the text that the caller showed */
 };
 
 struct command_login {
@@ -405,6 +415,11 @@ struct command {
 			int64_t until_ms; /* 0: until a person acts */
 		} hold;                   /* HOLD_SET, HOLD_LIFT */
 		struct {
+			enum budget_scope scope;
+			struct span name;
+			struct day_budget_patch patch;
+		} budget; /* BUDGET_SET */
+		struct {
 			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
 			struct span crash_key; /* SLOT_CRASH: an idempotency key, as in command_create */
 			unsigned char crash_fingerprint[16];
@@ -415,8 +430,8 @@ struct command {
 		} assign;
 		struct {
 			struct span name;
-		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
-		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		} group;                    /* GROUP_CLOSE, GROUP_REMOVE */
+		struct command_token token; /* TOKEN_PUT, ENROL, TOKEN_RENEW; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_bulk bulk;         /* BULK_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */

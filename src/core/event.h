@@ -70,6 +70,8 @@
 	X(QUEUE_DRAINED,      73, "queue.drained",      "it is draining, and its last open task has ended") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
+	X(TOKEN_RENEWED,      82, "token.renewed",      "its holder gave it a new secret; the one before is valid until the new one is used, at most 24 h") \
+	X(TOKEN_SETTLED,      83, "token.settled",      "its new secret was used: the one before is no longer valid") \
 	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
 	X(SCHEDULE_UPDATED,   91, "schedule.updated",   "it was changed, paused or resumed") \
 	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \
@@ -82,7 +84,10 @@
 	X(TASK_SUSPENDED,    120, "task.suspended",     "its claim was given up until its subtasks have ended") \
 	X(BULK_STARTED,      125, "bulk.started",       "one change for all tasks that match a filter was begun") \
 	X(BULK_ENDED,        126, "bulk.ended",         "the last of these tasks was looked at, or it was stopped") \
-	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far")
+	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far") \
+	X(BUDGET_NEAR,       131, "budget.near",        "four fifths of the budget of a queue or an account for today are used") \
+	X(BUDGET_SPENT,      132, "budget.spent",       "nothing is left of it: nothing is begun before the next day of UTC") \
+	X(BUDGET_UPDATED,    133, "budget.updated",     "the budget of a queue or an account was changed")
 // clang-format on
 
 enum event_kind {

@@ -18,6 +18,8 @@ static struct reason limit_reason(const struct task *task, const struct surround
 	enum limit_kind limit = limits_judge(limits, &around->load);
 	struct reason reason = {.limit = limit};
 
+	if (around->budget_until_ms != 0)
+		return (struct reason){.limit = LIMIT_BUDGET, .until_ms = around->budget_until_ms};
 	if (limit == LIMIT_NONE && task->concurrency_key != 0)
 		reason.limit =
 			limits_judge_key(limits, around->key_cap, &around->key_load, task_has_begun(task));
@@ -45,6 +47,7 @@ static struct reason limit_reason(const struct task *task, const struct surround
 		break;
 	case LIMIT_NONE:
 	case LIMIT_HOLD:
+	case LIMIT_BUDGET:
 	case LIMIT_KIND_COUNT:
 		break;
 	}

@@ -58,14 +58,15 @@ struct surroundings {
 	struct queue_load load;     /* … and what counts against them */
 	struct key_load key_load;   /* of its concurrency key */
 	int64_t rate_opens_ms;      /* wall: when a rate lets it be claimed; 0: it does now */
-	uint32_t key_cap;           /* the number that its key has of its own; 0: none */
-	bool disarmed;              /* execution is disarmed */
-	bool opted_in;              /* the queue hands out only autonomous tasks */
-	bool read_only;             /* the store cannot be written */
-	bool owner_quarantined;     /* the slot that owns the task is quarantined */
-	uint32_t pool_slot;         /* a quarantined slot of a pool that could run it; 0: none */
-	int64_t trial_at_ms;        /* wall: until when that slot is quarantined; 0 = for good */
-	bool asked_for;             /* a claimant that never registered asked for work of the queue lately */
+	int64_t budget_until_ms; /* wall: the budget of its queue is spent, and its day ends then; 0: it is not */
+	uint32_t key_cap;        /* the number that its key has of its own; 0: none */
+	bool disarmed;           /* execution is disarmed */
+	bool opted_in;           /* the queue hands out only autonomous tasks */
+	bool read_only;          /* the store cannot be written */
+	bool owner_quarantined; /* the slot that owns the task is quarantined */
+	uint32_t pool_slot;     /* a quarantined slot of a pool that could run it; 0: none */
+	int64_t trial_at_ms;    /* wall: until when that slot is quarantined; 0 = for good */
+	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
 	/* each counts the workers of the line before it that also … */
 	uint32_t workers;      /* … are alive and take work */
 	uint32_t serving;      /* … take work of its queue, as far as is known */

@@ -313,10 +313,12 @@ static int list_grants(struct start *start, struct grant *ret_grants, size_t *re
 static const char *find_program(
 	const struct process_spec *spec, const char *const *env, char program[SEARCH_PATH_BYTES])
 {
-	if ((spec->wall && spec->wall->level == WALL_CONTAINER) || strchr(spec->argv[0], '/'))
+	if (spec->wall && spec->wall->level == WALL_CONTAINER)
 		return "";
 	if (spec->program)
 		return spec->program;
+	if (strchr(spec->argv[0], '/'))
+		return "";
 	return search_program(search_path_of(env), spec->argv[0], program) == 0 ? program : "";
 }
 

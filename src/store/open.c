@@ -352,6 +352,18 @@ static int load_hold(void *context, struct span key, struct span data)
 	return r;
 }
 
+static int load_budget(void *context, struct span key, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct day_budget budget;
+	bool is_known = key.len > 1 && (key.data[0] == 'q' || key.data[0] == 'a');
+	uint32_t name = is_known ? small_name(store, (struct span){key.data + 1, key.len - 1}) : 0;
+
+	if (name == 0 || !small_day_budget_read(data, &budget))
+		return store_damaged(store, "small", SMALL_DAY_BUDGET);
+	return budgets_load(store, key, &budget, name);
+}
+
 static int load_telling(void *context, struct span key, struct span data)
 {
 	(void)data;
@@ -384,6 +396,17 @@ static int load_token(void *context, const struct token *token)
 	if (!copy)
 		return -ENOMEM;
 	tokens_set(&store->credentials, copy);
+	return 0;
+}
+
+/* Beside the row of its token. */
+static int load_token_more(void *context, struct span id, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct token *token = tokens_at(&store->credentials, id);
+
+	if (!token || !small_token_read(data, &token->more) || !token_is_sound(token))
+		return store_damaged(store, "small", SMALL_TOKEN);
 	return 0;
 }
 
@@ -514,10 +537,21 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = load_bulks(store);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_HOLD, first, UINT32_MAX, load_hold, &opening);
+	store->budgets_ms = options->now.wall_ms;
+	if (r == 0)
+		r = ops->page_small(
+			store->backend, SMALL_DAY_BUDGET, first, UINT32_MAX, load_budget, &opening);
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_TOLD, first, UINT32_MAX, load_telling, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
+	if (r == 0)
+		r = ops->page_small(
+			store->backend, SMALL_TOKEN, first, UINT32_MAX, load_token_more, &opening);
+	for (uint32_t i = 0; r == 0 && i < store->credentials.count; i++) {
+		if (!token_is_sound(store->credentials.items[i])) /* a join code without its row */
+			r = store_damaged(store, "small", SMALL_TOKEN);
+	}
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SIGNING_KEY, first, UINT32_MAX, load_key, &opening);
 	if (r == 0)
@@ -807,6 +841,7 @@ static void store_free(struct store *store)
 	free(store->queues);
 	free(store->slots);
 	free(store->holds);
+	free(store->day_budgets);
 	free(store->told_tasks);
 	map_done(&store->slot_by_name);
 	limits_done(store);

@@ -94,6 +94,10 @@ struct account_cursor {
 	bool begun;
 };
 bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold);
+/* The budgets of a day, one by one; and that of a name, if it has one or has used something today. */
+bool store_next_budget(const struct store *store, uint32_t *at, struct budget_document *ret_budget);
+bool store_find_budget(
+	const struct store *store, enum budget_scope scope, struct span name, struct day_budget *ret_budget);
 bool store_next_account(
 	const struct store *store, struct account_cursor *at, struct account_document *ret_account);
 /* Queues with a task that is not final in them, or paused or draining; a thousand at most. `waiting`: tasks that are ready. */
@@ -189,6 +193,10 @@ int store_page_spent(struct store *store, struct stats_key *key, uint32_t limit,
 void store_each_fresh_spent(const struct store *store,
 	void (*each)(void *context, int64_t minute, struct span executor, const struct spent_counts *counts),
 	void *context);
+
+/* What attempts have used since the server started, by executor; without a name: of none, or of those beyond the first. */
+void store_each_spent_since_start(const struct store *store,
+	void (*each)(void *context, struct span executor, const struct spent_counts *counts), void *context);
 
 /* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);

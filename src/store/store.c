@@ -185,6 +185,8 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 		at_ms = next->at;
 	if (rates_next_ms(store) < at_ms)
 		at_ms = rates_next_ms(store);
+	if (budgets_next_ms(store) < at_ms)
+		at_ms = budgets_next_ms(store);
 	if (store->schedules.next_ms < at_ms)
 		at_ms = store->schedules.next_ms;
 	if (at_ms != INT64_MAX)

@@ -208,6 +208,8 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 /* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 /* The session made a request: it is not idle. In memory only. */
+/* The current secret of the token was shown: the one before it, if that is still valid, is not any more. */
+void store_see_secret(struct store *store, struct span token);
 void store_see_login(struct store *store, struct span id, int64_t lease_ms);
 
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */

@@ -8,12 +8,14 @@
 
 #include "store/command/keys.h"
 #include "store/read/sound.h"
+#include "store/command/commands.h"
 #include "store/turn/turn.h"
 
 enum {
 	DEGRADED_STEP = 100,
 	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
 	RENEWALS_MAX = 500,         /* written by one sweep, each time further on among the workers */
+	TOKENS_SETTLED_MAX = 100,   /* by one sweep */
 	LEASES_CUT_MAX = 500,       /* by one sweep; the last holder's all */
 };
 
@@ -280,10 +282,16 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 	*ret_token = NULL;
 	for (uint32_t i = 0; i < store->credentials.count && !*ret_token; i++) {
 		const struct token *token = store->credentials.items[i];
-		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
+		if (!token->is_settled &&
+			token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
 			*ret_token = token;
 	}
-	return *ret_token ? turn_put(turn, delete_token, (*ret_token)->id) : 0;
+	if (!*ret_token)
+		return 0;
+	int r = turn_put(turn, delete_token, (*ret_token)->id);
+	return r == 0 && token_has_more(*ret_token)
+		? turn_put(turn, delete_small, SMALL_TOKEN, (*ret_token)->id)
+		: r;
 }
 
 static int forget_requests(struct turn *turn)
@@ -322,6 +330,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);
 	else
 		r = compacted;
+	if (r == 0)
+		r = tokens_settle_rows(turn, TOKENS_SETTLED_MAX);
 	if (r == 0)
 		r = forget_token(turn, &token);
 	if (r == 0)

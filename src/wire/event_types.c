@@ -10,6 +10,9 @@
 #include "base/suggest.h"
 
 const char *const event_types[] = {
+	"budget.near",
+	"budget.spent",
+	"budget.updated",
 	"bulk.ended",
 	"bulk.started",
 	"claim.rebased",
@@ -77,6 +80,8 @@ const char *const event_types[] = {
 	"token.created",
 	"token.revoked",
 	"token.key_rotated",
+	"token.renewed",
+	"token.settled",
 	"token.admin_replaced",
 	"worker.inactive",
 	"worker.quiet",

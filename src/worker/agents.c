@@ -23,6 +23,7 @@ enum {
 	ARENA_BYTES = 8 << 20,
 	OUT_BYTES_MAX = 1 << 20,
 	TOKEN_BYTES_MAX = 16 << 10,
+	SERVER_MS = 10 * 1000,
 	ATTEMPT_MS = 30 * 60 * 1000, /* so long a login must last to be of use */
 };
 
@@ -301,6 +302,65 @@ static struct agent_found *find(struct agent_look *look, const char *name)
 	return NULL;
 }
 
+/* ---- an account that is held because its login failed --------------------------------------------------------- */
+
+static int call_server(struct http_client *client, const struct server_place *place, enum http_method method,
+	const char *target, struct http_answer **ret_answer)
+{
+	struct http_call call = {.method = method,
+		.target = span_of(target),
+		.token = span_of(place->token),
+		.may_repeat = true,
+		.timeout_ms = SERVER_MS};
+	enum http_reach reach;
+	int r = http_client_call(client, &call, ret_answer, &reach);
+
+	return r < 0 ? r : http_answer_status(*ret_answer);
+}
+
+static bool is_held_for_login(struct span holds, const char *account)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(holds, &complaint);
+	size_t i, count;
+	yyjson_val *hold;
+
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, count, hold)
+	{
+		if (yyjson_equals_str(yyjson_obj_get(hold, "credential"), account) &&
+			yyjson_equals_str(yyjson_obj_get(hold, "state"), "held") &&
+			yyjson_equals_str(yyjson_obj_get(hold, "code"), "AUTH"))
+			return true;
+	}
+	return false;
+}
+
+/* The login works, as far as can be seen: its tasks may try it. Without a server there is no hold. */
+static void end_hold(struct agent_look *look, const char *account)
+{
+	static struct server_place place;
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct server_place_flags server = look->request->server;
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
+	struct http_answer *answer;
+
+	server.looks = true;
+	if (!account || server_place_find(&server, look->request->home, &place, complaint) < 0)
+		return;
+	struct http_client *client = http_client_new(&place.address, &limits);
+	int status = client ? call_server(client, &place, HTTP_METHOD_GET, "/api/holds", &answer) : -ENOMEM;
+	if (status == 200 && is_held_for_login(http_answer_body(answer), account)) {
+		const char *target = arena_text(&look->arena, "/api/holds/%s", account);
+		status = call_server(client, &place, HTTP_METHOD_DELETE, target, &answer);
+		if (status == 200 && !look->request->json)
+			printf("its account %s was held for its login, and is so no more\n", account);
+		else
+			worker_complain(
+				"its account %s is still held; try  stint hold rm %s", account, account);
+	}
+	http_client_free(client);
+}
+
 static int show(struct agent_look *look, const struct agent_found *found, bool tests)
 {
 	cleanup(buf_done) struct buf out = {0};
@@ -322,6 +382,8 @@ static int show(struct agent_look *look, const struct agent_found *found, bool t
 		put_details(look, &out, found);
 	}
 	int r = print(&out);
+	if (r == 0 && tests && works)
+		end_hold(look, found->executor->agent->credential);
 	return r ? r : tests && !works;
 }
 

@@ -14,6 +14,15 @@ it lies in the agent's own home, so that a resumed session goes on with its next
     {"refuse": "text"}                     the model declines
     {"limit": 1770000000}                  the account is used up until then
     {"exit": 3}, {"kill": 9}, {"hang": 1}, {"deaf": 1}, {"raw": "…"}, {"flood": BYTES}, {"fork": 1}, {"usage": {…}}
+
+As the real one does it obeys what others have written, unless its command line forbids that: hooks and servers that the repository names run,
+a hook may allow a tool, and so may the settings of its own home.
+
+    FAKE_EARLY=2        its first two processes die before they have said a word
+    FAKE_TOTALS=session its totals of money and of its models are those of the session, and not of the process
+    FAKE_VERSION=9.9.9  is what it says of itself
+
+Each message costs a cent, and is a line in the file "ledger" of its home, with the tokens that it wrote.
 """
 import glob
 import json
@@ -35,8 +44,40 @@ def flag(name):
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
 
 
+def load(path):
+    if not path or not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        return json.load(file)
+
+
+class Settings:
+    """What the repository, and its own home, want of it."""
+
+    def __init__(self):
+        ours, theirs = load(flag("--settings")), load(".claude/settings.json")
+        self.hooks = {} if ours.get("disableAllHooks") else theirs.get("hooks", {})
+        self.servers = {} if "--strict-mcp-config" in sys.argv else load(".mcp.json").get("mcpServers", {})
+        allowed = load(os.path.join(CONFIG, "settings.json")).get("permissions", {}).get("allow", [])
+        self.allowed = set(allowed) - set(ours.get("permissions", {}).get("ask", []))
+
+    def begin(self):
+        for server in self.servers.values():
+            subprocess.run([server["command"], *server["args"]])
+        self.run("SessionStart")
+
+    def run(self, event):
+        found = [hook for group in self.hooks.get(event, []) for hook in group["hooks"]]
+        said = [subprocess.run(["sh", "-c", hook["command"]], capture_output=True, text=True).stdout for hook in found]
+        return any('"permissionDecision": "allow"' in text for text in said)
+
+    def allow(self, tool):
+        return self.run("PreToolUse") or tool in self.allowed
+
+
 class Agent:
     def __init__(self):
+        self.settings = Settings()
         self.resumes = flag("--resume")
         self.session = self.resumes or flag("--session-id")
         self.path = os.path.join(CONFIG, "projects", "here", self.session + ".jsonl")
@@ -68,6 +109,8 @@ class Agent:
         self.last = used["output_tokens"]
         self.tokens += self.last
         self.cost += 0.01
+        with open(os.path.join(CONFIG, "ledger"), "a") as file:
+            file.write("0.01 %d\n" % self.last)
         put(type="assistant", session_id=self.session,
             message={"id": "m%d-%d" % (os.getpid(), self.number), "role": "assistant", "usage": used, "stop_reason": stop,
                      "content": [{"type": "text", "text": text}]})
@@ -83,6 +126,9 @@ class Agent:
         call = "call-%d-%d" % (os.getpid(), self.calls)
         put(type="assistant", message={"id": "t%s" % call, "role": "assistant",
                                        "content": [{"type": "tool_use", "id": call, "name": step["tool"], "input": step["input"]}]})
+        if self.settings.allow(step["tool"]):
+            self.perform(step, call)
+            return
         put(type="control_request", request_id="ask-" + call,
             request={"subtype": "can_use_tool", "tool_name": step["tool"], "input": step["input"]})
         if "withdraws" in step:
@@ -96,8 +142,11 @@ class Agent:
             sys.exit(0)
         said = answer["response"]["response"]
         assert answer["response"]["request_id"] == "ask-" + call, answer
-        if said["behavior"] != "allow":
-            text, bad = "denied: " + said["message"], True
+        self.perform(step, call, None if said["behavior"] == "allow" else said["message"])
+
+    def perform(self, step, call, denied=None):
+        if denied is not None:
+            text, bad = "denied: " + denied, True
         elif step.get("breaks"):
             text, bad = "EROFS: read-only file system", True
         else:
@@ -111,12 +160,25 @@ class Agent:
         while not os.path.exists(path):
             time.sleep(0.05)
 
+    def totals(self):
+        """What it has cost so far, and the tokens of its model, as this version counts."""
+        if os.environ.get("FAKE_TOTALS") != "session":
+            return self.cost, self.tokens
+        with open(os.path.join(CONFIG, "total-%s-%d" % (self.session, os.getpid())), "w") as file:
+            json.dump([self.cost, self.tokens], file)
+        known = []
+        for path in glob.glob(os.path.join(CONFIG, "total-%s-*" % self.session)):
+            with open(path) as file:
+                known.append(json.load(file))
+        return tuple(map(sum, zip(*known)))
+
     def end(self, text, **more):
         self.ended = True
+        cost, tokens = self.totals()
         put(type="result", **{"subtype": "success", "is_error": False, "num_turns": 1, "session_id": self.session, "result": text,
-                              "total_cost_usd": round(self.cost, 6),
+                              "total_cost_usd": round(cost, 6),
                               "usage": {"input_tokens": 10 * self.number, "output_tokens": self.tokens},
-                              "modelUsage": {"fake-model": {"outputTokens": self.tokens, "costUSD": self.cost}}, **more})
+                              "modelUsage": {"fake-model": {"outputTokens": tokens, "costUSD": cost}}, **more})
 
     def step(self, step):
         if "say" in step:
@@ -172,12 +234,23 @@ class Agent:
 
     def run(self):
         os.makedirs(CONFIG, exist_ok=True)
+        self.settings.begin()
         while (line := self.hear()) is not None:
             if line.get("type") == "user":
                 self.turn("".join(part["text"] for part in line["message"]["content"]))
 
 
+def die_early():
+    path = os.path.join(CONFIG, "early")
+    os.makedirs(CONFIG, exist_ok=True)
+    with open(path, "a") as file:
+        file.write("x")
+    if os.path.getsize(path) <= int(os.environ.get("FAKE_EARLY", "0")):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 if "--version" in sys.argv:
-    print("2.1.197 (Claude Code)")
+    print("%s (Claude Code)" % os.environ.get("FAKE_VERSION", "2.1.197"))
 else:
+    die_early()
     Agent().run()

@@ -178,7 +178,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             NUMBER[0] += 1
             number = NUMBER[0]
             with open(PORT_FILE + ".log", "a") as log:
-                log.write(json.dumps({"main": bool(shell), "path": self.path, "messages": dialect.count(request), "answer": answer,
+                log.write(json.dumps({"main": bool(shell), "path": self.path, "messages": dialect.count(request), "answer": answer, "tokens": USED["out"] if "text" in answer or "shell" in answer else 0,
                                       "tools": [] if shell else dialect.tools(request)}) + "\n")
         if "status" in answer:
             self.reply(answer["status"], dialect.error(answer["status"]))

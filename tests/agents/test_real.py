@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, "../e2e"))
 import test_agents  # noqa: E402
 
 PROGRAMS = dict(entry.split("=", 1) for entry in os.environ.get("STINT_REAL", "").split())
-ONLY = " ".join(sys.argv[1:])  # those whose name has this
+ONLY = sys.argv[1:]  # those whose name has one of these; without any, all
 ENDS = ("done", "failed", "review", "blocked")
 
 
@@ -107,6 +107,14 @@ class Real(test_agents.Case):
         task = self.until(lambda: (found := self.task("t"))["state"] in ENDS and found, "an end")
         self.seen("a check fails, then passes", "%s in attempt %d" % (task["state"], task["attempt"]))
         self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "two", 2), task)
+        with open(self.path("port.log")) as file:
+            charged = sum(line["tokens"] for line in map(json.loads, file))
+        self.seen("tokens written, over a resume", "%d of %d" % (task["usage"]["outputTokens"], charged))
+        self.assertEqual(task["usage"]["outputTokens"], charged)
+        self.money(task["usage"])
+
+    def money(self, usage):
+        """Its last total is of the process in some versions, and of the session in others."""
 
 
 class Asking:
@@ -143,9 +151,37 @@ class Asking:
         self.assertFalse(os.path.exists(os.path.join(repository, "hooked")), "a hook of the repository ran")
         self.assertFalse(os.path.exists(os.path.join(repository, "served")), "a server of the repository was started")
 
+    PLANT = shell("mkdir -p .claude $CLAUDE_CONFIG_DIR; for f in $CLAUDE_CONFIG_DIR .claude; do "
+                  "echo '{\"permissions\": {\"allow\": [\"Bash\", \"Bash(git push:*)\"], \"defaultMode\": \"bypassPermissions\"}}'"
+                  " > $f/settings.json; cp $f/settings.json $f/settings.local.json; done; "
+                  "sed -i 's/\"hasTrustDialogAccepted\": *false/\"hasTrustDialogAccepted\": true/' $CLAUDE_CONFIG_DIR/.claude.json; echo 1 > a")
+
+    def test_what_it_writes_for_itself_changes_nothing(self):
+        """In the same session, and in the one that goes on after it was killed."""
+        self.start(self.PLANT, shell("git push one"), shell("kill -9 $PPID; sleep 5"), shell("git push two"), {"text": "pushed"})
+        self.create(id="t", title="write a file", instructions="Write a file a.")
+        asked = []
+        for _ in range(2):
+            found = self.until(lambda: (found := self.task("t"))["state"] in ENDS and found or found["state"] == "asking"
+                               and found["question"]["id"] not in asked and found, "a question")
+            if found["state"] != "asking":
+                break
+            asked.append(found["question"]["id"])
+            self.client.post("/api/tasks/t/answer", {"question": asked[-1], "deny": True, "text": "not today"})
+        self.seen("settings that it writes for itself", "asked, also after a resume" if len(asked) == 2 else "asked %d of 2 times" % len(asked))
+        self.assertEqual(len(asked), 2, self.log("t")["data"])
+
 
 class Claude(Asking, Real):
     nudged = True
+
+    def money(self, usage):
+        with open(self.place("stream.jsonl")) as file:
+            lines = [json.loads(line) for line in file if line.startswith("{")]
+        first = next(line for line in lines if line.get("type") == "result")
+        self.assertGreater(first["total_cost_usd"], 0)
+        self.seen("money, over a resume", "%g times that of half the work" % round(usage["usd"] / first["total_cost_usd"], 3))
+        self.assertAlmostEqual(usage["usd"], 2 * first["total_cost_usd"])
 
     def way(self, url, env):
         return {"adapter": "claude", "argv": [self.program],
@@ -189,10 +225,11 @@ def load_tests(loader, tests, pattern):
         case = type("%s_%s" % (agent, version.replace(".", "_")), (AGENTS[agent],),
                     {"agent": agent, "version": version, "program": program})
         for test in loader.getTestCaseNames(case):
-            if ONLY in "%s.%s" % (case.__name__, test):
+            if not ONLY or any(word in "%s.%s" % (case.__name__, test) for word in ONLY):
                 suite.addTest(case(test))
     return suite
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    done = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
+    sys.exit(0 if done.testsRun > 0 and done.wasSuccessful() else 1)

@@ -113,6 +113,9 @@ class World:
             self.add("t-10", group="nightly")
         elif verb == "run":
             self.supervise()
+        elif verb == "token rotate":
+            with open(os.path.join(self.folder, "ci-1.token"), "w") as file:
+                file.write(self.post("/api/tokens", {"kind": "worker", "name": "ci-1"})["token"] + "\n")
         elif verb == "worker sweep-prs":
             with open(os.open(os.path.join(self.folder, "gh"), os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
                 file.write("#!/bin/sh\necho '[]'\n")
@@ -299,6 +302,10 @@ class OfTheHelp(unittest.TestCase):
         command = example.replace("0123456789abcdef", world.token())
         if verb == "tls show":
             command = "stint tls init --quiet >/dev/null; " + command
+        if verb == "worker enroll":  # there is a server, and it has made the code; starting is in test_enroll
+            words = command.split()
+            command = " ".join([*words[:3], world.server.url, world.post("/api/tokens", {"kind": "join"})["code"], "--no-start"])
+            world.env["STINT_HOME"] = os.path.join(world.folder, "machine")
         ran = run("set -o pipefail; " + command, world.folder, world.env)
         self.assertEqual(ran.returncode, self.STATUS.get(example, 0), ran.stdout + ran.stderr)
         self.assertNotRegex(ran.stderr, r"(?m)^stint: (?!.* is t-)", "it complains")
@@ -477,8 +484,8 @@ class OfTheReadme(unittest.TestCase):
 
     def same(self, published, printed):
         """Times, ages, ports and places differ, and … stands for anything; a bar that went away was not there. What takes longer is told who has it."""
-        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
-                              (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
+        for pattern, text in ((r"[^\n]*\x1b\[K", ""), (r"\x1b\[[\d;]*m", ""), (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+ s ago  ", ""),
+                              (r"(?m)^\d\d:\d\d  ", "AT  "), (r" +\d+ s\b", " AGE"), (re.escape(self.folder), "/home/ann"), (r"(?m)^agents .*", "agents"),
                               (r"\S*/stint run", "stint run"), (r"(?m)^\S+ on \S+; Ctrl-C cancels it\n", "")):
             published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
         wanted = ".*?".join(re.escape(part) for part in published.rstrip("\n").split("…"))
@@ -498,6 +505,27 @@ class OfTheReadme(unittest.TestCase):
         self.same(output, "\n".join(self.up(command.replace("./dev up", "stint up"))))
         terminal = self.terminal()
         for block in blocks:
+            self.run_block(terminal, block)
+
+    def test_an_agent_from_nothing_to_a_merged_change(self):
+        """With a fake Claude Code in its place; the published output is that of the real one."""
+        turns = [[{"tool": "Bash", "input": {"command": "sed -i 's/== 3/== 2/' test_sum.py && python3 test_sum.py"}},
+                  {"tool": "Bash", "input": {"command": "git commit -qam 'fix the expected sum'"}},
+                  {"say": "The test expected 1 + 1 to be 3. It expects 2 now, and passes."}]]
+        place, project = os.path.join(self.folder, ".local/bin"), os.path.join(self.folder, "project")
+        os.makedirs(place)
+        os.makedirs(project)
+        with open(os.path.join(TOP, "tests/agents/fake_agent.py")) as file, open(os.path.join(place, "claude"), "w") as to:
+            to.write("#!/usr/bin/python3\n" + file.read().replace('[[{"say": "nothing to do"}]]', repr(turns)))
+        os.chmod(os.path.join(place, "claude"), 0o755)
+        with open(os.path.join(project, "test_sum.py"), "w") as file:
+            file.write("assert 1 + 1 == 3\n")
+        git = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org && git add . && git commit -qm 'a test'"
+        self.assertEqual(run(git, project, self.env).returncode, 0)
+        self.up()
+        terminal = self.terminal()
+        terminal.said("cd project")
+        for block in self.blocks("claude"):
             self.run_block(terminal, block)
 
     def test_from_a_shell_script(self):

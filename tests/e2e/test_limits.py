@@ -209,7 +209,7 @@ class Limits(stintd.Case):
         for body, field in (({"concurrency": 0}, "concurrency"), ({"concurrency": "two"}, "concurrency"), ({}, ""),
                             ({"perKey": 0}, "perKey"), ({"perKey": 1000001}, "perKey"), ({"sequential": 1}, "sequential"),
                             ({"keys": 3}, "keys"), ({"keys": {"": 1}}, "keys."), ({"keys": {"a": 0}}, "keys.a"),
-                            ({"keys": {"a": "two"}}, "keys.a"), ({"concurrency": 1, "budget": {"usd": 2}}, "budget"),
+                            ({"keys": {"a": "two"}}, "keys.a"), ({"concurrency": 1, "budget": {"usd": 0}}, "budget.usd"),
                             ({"rate": {"count": 1}}, "rate.perMs"), ({"rate": {"count": 0, "perMs": 1}}, "rate.count"), ({"review": 0}, "review"),
                             ({"fair": 1}, "fair"), ({"maxOpen": 0}, "maxOpen"),
                             ({"rate": {"count": 1, "perMs": 1000, "per": "task"}}, "rate.per"),

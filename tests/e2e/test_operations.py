@@ -778,6 +778,18 @@ class Metrics(OperationsCase):
         self.create(id="needs", executor="codex", queue="other")
         self.assertEqual(reason("no_executor"), 1)
 
+    def test_what_agents_use_is_counted_by_executor(self):
+        def used(name):
+            return [self.value("stint_agent_%s_total" % name, executor=executor) for executor in ("claude", "codex")]
+        for task, executor in (("a", "claude"), ("b", "codex")):
+            self.create(id=task, executor=executor)
+            claim, = self.claim("w1", executors=[executor])
+            for spent in ({"inputTokens": 10, "outputTokens": 5, "usd": 0.25}, {"inputTokens": 30, "outputTokens": 6, "usd": 1.5}):
+                if executor == "codex":
+                    spent["usd"] = None
+                self.ok(self.client.post("/api/tasks/%s/progress" % task, {"workerId": "w1", "fence": claim["fence"], "usage": spent}))
+        self.assertEqual((used("attempts"), used("tokens"), used("usd"), used("unpriced")), ([1, 1], [36, 36], [1.5, 0], [0, 1]))
+
     def test_the_age_of_the_oldest_heartbeat_goes_with_its_worker(self):
         self.ok(self.register("w1"))
         self.assertGreaterEqual(self.value("stint_worker_heartbeat_age_seconds_max"), 0)

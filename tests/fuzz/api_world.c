@@ -319,6 +319,28 @@ int store_each_token(
 	return each(each_context, store_find_token(context, SPAN("stk_1")));
 }
 
+static int mint_join(void *context, struct arena *arena, struct minted *ret_minted)
+{
+	(void)context;
+	(void)arena;
+	*ret_minted = (struct minted){.id = SPAN("00ff00ff00ff00ff"),
+		.text = SPAN("stint_join_00ff00ff00ff00ff_abcdefghijklmnopqrstuvwxyz")};
+	return 0;
+}
+
+static void put_peer(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES])
+{
+	(void)context;
+	(void)call;
+	snprintf(ret_address, API_PEER_BYTES, "192.0.2.7");
+}
+
+static void put_url(void *context, char ret_url[API_URL_BYTES])
+{
+	(void)context;
+	snprintf(ret_url, API_URL_BYTES, "https://queue.example.org:8787");
+}
+
 static int mint_secret(
 	void *context, const char *kind, struct span id, struct arena *arena, struct minted *ret_minted)
 {
@@ -447,6 +469,9 @@ void world_init(struct api_world *world)
 		.default_queues = default_queues,
 		.mint_token = mint_token,
 		.root_token = root_token,
+		.mint_join = mint_join,
+		.peer = put_peer,
+		.url_from_afar = put_url,
 		.mint_secret = mint_secret,
 		.hash = hash_text,
 		.cookie_login = cookie_login,

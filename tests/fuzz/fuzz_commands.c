@@ -178,6 +178,8 @@ static void expect_own(const struct command *command)
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
+	case COMMAND_BUDGET_SET:
+		return expect_name(command->budget.name, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
@@ -228,6 +230,11 @@ static void expect_own(const struct command *command)
 	case COMMAND_TOKEN_PUT:
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
+		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_ENROL:
+		expect_name(command->token.code, COMMAND_ID_MAX);
+		return expect_token(&command->token);
+	case COMMAND_TOKEN_RENEW:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
 	case COMMAND_LOGIN_CODE:
 	case COMMAND_LOGIN:

@@ -352,6 +352,9 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		judge_drained(sim, queue, record);
 		return;
 	case EVENT_BULK_STARTED:
+	case EVENT_BUDGET_NEAR:
+	case EVENT_BUDGET_SPENT:
+	case EVENT_BUDGET_UPDATED:
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:
 	case EVENT_SCHEDULE_CREATED:
@@ -361,6 +364,8 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_SCHEDULE_FAILING:
 	case EVENT_TOKEN_CREATED:
 	case EVENT_TOKEN_REVOKED:
+	case EVENT_TOKEN_RENEWED:
+	case EVENT_TOKEN_SETTLED:
 	case EVENT_TOKEN_KEY_ROTATED:
 	case EVENT_TOKEN_ADMIN_REPLACED:
 	case EVENT_SERVER_AUDITED:

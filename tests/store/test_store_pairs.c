@@ -265,6 +265,11 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_HOLD_LIFT:
 		command.hold.credential = SPAN("account");
 		break;
+	case COMMAND_BUDGET_SET:
+		command.budget.scope = BUDGET_OF_ACCOUNT;
+		command.budget.name = SPAN("account");
+		command.budget.patch = (struct day_budget_patch){.set = 1, .wanted = {1000000}};
+		break;
 	case COMMAND_SCHEDULE_PUT:
 		command.schedule = (struct command_schedule){.schedule = {.id = SPAN("s"),
 								     .kind = PLAN_EVERY,
@@ -325,6 +330,17 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_KEY_ROTATE:
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
+		break;
+	case COMMAND_ENROL:
+		command.token = (struct command_token){.id = SPAN("new"),
+			.kind = TOKEN_WORKER,
+			.name = SPAN("n"),
+			.code = SPAN("tok"),
+			.shown = {1},
+			.hash = {2}};
+		break;
+	case COMMAND_TOKEN_RENEW:
+		command.token = (struct command_token){.id = SPAN("tok"), .shown = {1}, .hash = {3}};
 		break;
 	case COMMAND_LOGIN_CODE:
 	case COMMAND_LOGIN:

@@ -238,6 +238,30 @@ bool store_next_hold(const struct store *store, uint32_t *at, struct hold_docume
 	return true;
 }
 
+bool store_find_budget(
+	const struct store *store, enum budget_scope scope, struct span name, struct day_budget *ret_budget)
+{
+	(void)store, (void)scope;
+	if (!span_equal(name, SPAN("work")))
+		return false;
+	*ret_budget = (struct day_budget){.most = {5000000, 0, 7, 0}, .used = {1250000, 3, 0, 0}};
+	return true;
+}
+
+bool store_next_budget(const struct store *store, uint32_t *at, struct budget_document *ret_budget)
+{
+	static const struct span names[] = {{"work", 4}, {"other", 5}, {"q", 1}};
+
+	(void)store;
+	if (*at == sizeof names / sizeof *names)
+		return false;
+	*ret_budget = (struct budget_document){.name = names[*at],
+		.scope = *at == 2 ? BUDGET_OF_QUEUE : BUDGET_OF_ACCOUNT,
+		.budget = {.most = {0, 9, 0, 0}}};
+	(*at)++;
+	return true;
+}
+
 bool store_next_account(
 	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
 {

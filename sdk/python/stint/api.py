@@ -33,7 +33,7 @@ Batch: TypeAlias = "Drafts | Batch2"
 Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
-TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
+TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3 | TokenDraft4"
 ConfigOrigin: TypeAlias = "Literal[\"default\", \"file\", \"environment\", \"flag\"]"
 Errors: TypeAlias = "list[ErrorsItem]"
 Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"queue_full\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
@@ -773,6 +773,7 @@ class QueueLimits(TypedDict):
     review: NotRequired[int | None]
     fair: NotRequired[bool | None]
     maxOpen: NotRequired[int | None]
+    budget: NotRequired[DayBudgetWanted]
     reason: NotRequired[str | None]
 
 
@@ -781,6 +782,8 @@ class Queue(TypedDict):
     state: Literal["open", "paused", "draining"]
     ready: NotRequired[int]
     tasks: NotRequired[QueueTasks]
+    budget: NotRequired[DayBudget]
+    spentToday: NotRequired[SpentToday]
     workers: NotRequired[int]
     oldestReadyAt: NotRequired[Moment]
     why: NotRequired[QueueWhy]
@@ -807,7 +810,7 @@ class Hold(TypedDict):
     state: Literal["held", "probing", "releasing"]
     until: NotRequired[Moment | None]
     since: Moment
-    code: NotRequired[Literal["QUOTA", "AUTH", "UPSTREAM", "OTHER"]]
+    code: NotRequired[Literal["QUOTA", "AUTH", "UPSTREAM", "BUDGET_EXCEEDED", "OTHER"]]
     tasks: int
 
 
@@ -824,8 +827,42 @@ class HoldLifted(TypedDict):
 
 class Account(TypedDict):
     name: Name
-    executor: Name
-    worker: str
+    executor: Name | None
+    worker: str | None
+    budget: NotRequired[DayBudget]
+    spentToday: NotRequired[SpentToday]
+
+
+class DayBudget(TypedDict):
+    usd: NotRequired[float]
+    tokens: NotRequired[int]
+    turns: NotRequired[int]
+    toolCalls: NotRequired[int]
+
+
+class DayBudgetWanted(TypedDict):
+    usd: NotRequired[float | None]
+    tokens: NotRequired[int | None]
+    turns: NotRequired[int | None]
+    toolCalls: NotRequired[int | None]
+
+
+class SpentToday(TypedDict):
+    usd: float
+    tokens: int
+    turns: int
+    toolCalls: int
+
+
+class AccountWanted(TypedDict):
+    budget: DayBudgetWanted
+    reason: NotRequired[str | None]
+
+
+class AccountBudget(TypedDict):
+    name: Name
+    budget: NotRequired[DayBudget]
+    spentToday: SpentToday
 
 
 EventData = TypedDict("EventData", {
@@ -843,13 +880,14 @@ EventData = TypedDict("EventData", {
     "action": "NotRequired[Literal[\"create_pr\", \"validate\", \"merge\", \"verify\"]]",
     "gate": "NotRequired[str]",
     "credential": "NotRequired[str]",
+    "part": "NotRequired[Literal[\"usd\", \"tokens\", \"turns\", \"toolCalls\"]]",
 })
 
 
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "token.renewed", "token.settled", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -870,6 +908,8 @@ class TokenDraft1(TypedDict):
     task: NotRequired[None]
     fence: NotRequired[None]
     role: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
 
 
 class TokenDraft2(TypedDict):
@@ -880,6 +920,8 @@ class TokenDraft2(TypedDict):
     queues: NotRequired[None]
     expiresInMs: NotRequired[None]
     role: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
 
 
 class TokenDraft3(TypedDict):
@@ -890,6 +932,20 @@ class TokenDraft3(TypedDict):
     expiresInMs: NotRequired[None]
     task: NotRequired[None]
     fence: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
+
+
+class TokenDraft4(TypedDict):
+    kind: Literal["join"]
+    name: NotRequired[str | None]
+    queues: NotRequired[list[Name] | None]
+    expiresInMs: NotRequired[int | None]
+    uses: NotRequired[int | None]
+    tokenLivesMs: NotRequired[int | None]
+    task: NotRequired[None]
+    fence: NotRequired[None]
+    role: NotRequired[None]
 
 
 class SigningKeysKeysItem(TypedDict):
@@ -904,7 +960,7 @@ class SigningKeys(TypedDict):
 
 class Token(TypedDict):
     id: str
-    kind: TokenKind
+    kind: TokenKind | Literal["join"]
     name: str
     queues: NotRequired[Names]
     createdAt: Moment
@@ -912,6 +968,13 @@ class Token(TypedDict):
     expiresAt: Moment | None
     revokedAt: NotRequired[Moment]
     revokedBy: NotRequired[str]
+    uses: NotRequired[int]
+    used: NotRequired[int]
+    tokenLivesMs: NotRequired[int]
+    join: NotRequired[str]
+    renewInMs: NotRequired[int]
+    renewedAt: NotRequired[Moment]
+    previousUntil: NotRequired[Moment]
     token: NotRequired[str]
 
 
@@ -1017,7 +1080,7 @@ class Problem(TypedDict):
     finished: NotRequired[list[Finished]]
     length: NotRequired[int]
     question: NotRequired[QuestionId]
-    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review"]]
+    limit: NotRequired[Literal["hold", "concurrency", "perKey", "sequential", "rate", "review", "budget"]]
     until: NotRequired[Moment | None]
 
 
@@ -1713,6 +1776,38 @@ Stats = TypedDict("Stats", {
 })
 
 
+class JoinCode(TypedDict):
+    id: str
+    kind: Literal["join"]
+    name: str
+    queues: NotRequired[Names]
+    createdAt: Moment
+    createdBy: str
+    expiresAt: Moment
+    uses: int
+    used: int
+    tokenLivesMs: int
+    url: NotRequired[str]
+    code: str
+
+
+class EnrolBody(TypedDict):
+    code: str
+    id: str
+    hash: str
+    host: NotRequired[str | None]
+
+
+class RenewBody(TypedDict):
+    hash: NotRequired[str | None]
+
+
+class Certificate(TypedDict):
+    endsAt: Moment
+    stale: NotRequired[Literal[True]]
+    problem: NotRequired[str]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1725,6 +1820,7 @@ class HealthzReply(TypedDict):
     status: Literal["ready", "standby"]
     leader: NotRequired[Leader]
     damage: NotRequired[int]
+    certificate: NotRequired[Certificate]
 
 
 class ReadyzReply(TypedDict):
@@ -1732,6 +1828,7 @@ class ReadyzReply(TypedDict):
     leader: NotRequired[Leader]
     damage: NotRequired[int]
     places: NotRequired[list[str]]
+    certificate: NotRequired[Certificate]
 
 
 class LeaderReply(TypedDict):
@@ -2017,6 +2114,10 @@ class Api:
         """The accounts that workers announced: `GET /api/credentials`."""
         return self.call("GET", "/api/credentials", repeatable=True)
 
+    def budget_account(self, name: str, body: AccountWanted) -> AccountBudget:
+        """Set what may be used on an account in a day: `PATCH /api/credentials/{name}`."""
+        return self.call("PATCH", f"/api/credentials/{quote(name, safe='')}", body=body)
+
     def list_queues(self) -> list[Queue]:
         """List queues: `GET /api/queues`."""
         return self.call("GET", "/api/queues", repeatable=True)
@@ -2133,7 +2234,7 @@ class Api:
         """List credentials: `GET /api/tokens`."""
         return self.call("GET", "/api/tokens", repeatable=True)
 
-    def create_token(self, body: TokenDraft) -> Token | ClaimToken | LoginCode:
+    def create_token(self, body: TokenDraft) -> Token | ClaimToken | LoginCode | JoinCode:
         """Give somebody a credential: `POST /api/tokens`."""
         return self.call("POST", "/api/tokens", body=body)
 
@@ -2364,3 +2465,11 @@ class Api:
     def mcp(self, body: RpcMessage, *, admin: str | None = None, transport: str | None = None) -> RpcMessage:
         """Tools for agents, by MCP: `POST /mcp`."""
         return self.call("POST", "/mcp", body=body, query={"admin": admin, "transport": transport})
+
+    def enroll(self, body: EnrolBody) -> Token:
+        """A machine shows its code and gets a token of a worker: `POST /api/enroll`."""
+        return self.call("POST", "/api/enroll", body=body)
+
+    def renew_token(self, body: RenewBody) -> Token:
+        """Give the caller's token a new secret: `POST /api/renew`."""
+        return self.call("POST", "/api/renew", body=body)

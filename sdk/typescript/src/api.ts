@@ -110,27 +110,35 @@ export type News = { workerId: AnyId; news: boolean; seq: number };
 export type Worker = { workerId: AnyId; state: WorkerState; ended?: "expired" | "shutdown" | "terminated" | "replaced"; endedAt?: Moment; slot: Name | null; capabilities?: Names; executors?: Array<Name>; queues?: Array<Name>; anyQueue?: true; maxConcurrent: number; held: number; leaseMs: LeaseLeft; leaseGrantedMs: number; registeredAt: Moment; lastBeatAt: number | null; host?: Name; bootId?: string; pid?: number; startTime?: number; metadata?: Record<string, any>; tasks?: Array<string>; heartbeatAgeMs: number | null; instance: number; restarts: number; version?: Name };
 /** A stable name that workers fill. */
 export type Slot = { name: Name; state: "empty" | "filled" | "quarantined" | "trial"; workerId: AnyId | null; since: number | null; trialAt?: number | null; crashes: number; restarts: number };
-export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true; rate?: Rate; review?: number; fair?: true; maxOpen?: number } };
+export type Queue = { name: Name; state: "open" | "paused" | "draining"; ready?: number; tasks?: { pending: number; scheduled: number; waiting: number; ready: number; claimed: number; running: number; asking: number; review: number; blocked: number }; budget?: DayBudget; spentToday?: SpentToday; workers?: number; oldestReadyAt?: Moment; why?: { reason: string; text: string; try?: string }; live?: number; limits?: { concurrency?: number; perKey?: number; keys?: Record<string, number>; sequential?: true; rate?: Rate; review?: number; fair?: true; maxOpen?: number } };
 export type QueueKey = { key?: string | null; live: number; begun: number; waiting: number };
 /** So many claims in a time, evenly spaced. Filling the bucket takes a year at most. */
 export type Rate = { count: number; perMs: number; burst?: number | null; per?: "queue" | "key" | null };
-export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; rate?: Rate | null; review?: number | null; fair?: boolean | null; maxOpen?: number | null; reason?: string | null };
+export type QueueLimits = { concurrency?: number | null; perKey?: number | null; keys?: Record<string, number | null> | null; sequential?: boolean | null; rate?: Rate | null; review?: number | null; fair?: boolean | null; maxOpen?: number | null; budget?: DayBudgetWanted; reason?: string | null };
 /** An account whose tasks are passed over. */
-export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "OTHER"; tasks: number };
+export type Hold = { credential: Name; state: "held" | "probing" | "releasing"; until?: Moment | null; since: Moment; code?: "QUOTA" | "AUTH" | "UPSTREAM" | "BUDGET_EXCEEDED" | "OTHER"; tasks: number };
 export type HoldWanted = { credential: Name; until?: Time | null; reason?: string | null };
 export type HoldLifted = { credential: Name; state: "none" };
-/** An account that a live worker announced. */
-export type Account = { name: Name; executor: Name; worker: string };
+/** An account that a live worker announced; or, without executor and worker, one that has a budget or was used today. */
+export type Account = { name: Name; executor: Name | null; worker: string | null; budget?: DayBudget; spentToday?: SpentToday };
+/** What agents may use from midnight to midnight, UTC. Tokens are those of input, output and of what is written to a cache. A price that is not known counts as nothing. */
+export type DayBudget = { usd?: number; tokens?: number; turns?: number; toolCalls?: number };
+/** A part that is not named stays; null lifts it, and null in place of the object lifts all. */
+export type DayBudgetWanted = { usd?: number | null; tokens?: number | null; turns?: number | null; toolCalls?: number | null };
+/** What agents have used since midnight, UTC, as far as they said. */
+export type SpentToday = { usd: number; tokens: number; turns: number; toolCalls: number };
+export type AccountWanted = { budget: DayBudgetWanted; reason?: string | null };
+export type AccountBudget = { name: Name; budget?: DayBudget; spentToday: SpentToday };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "token.renewed" | "token.settled" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended" | "budget.near" | "budget.spent" | "budget.updated"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; part?: "usd" | "tokens" | "turns" | "toolCalls"; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
 /** A credential for somebody; or one for a claim that the caller holds, to hand to the program that does the work. */
-export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null; role?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null; role?: null } | { kind: "login"; name?: string | null; role?: LoginRole | null; queues?: null; expiresInMs?: null; task?: null; fence?: null };
+export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null; role?: null; uses?: null; tokenLivesMs?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null; role?: null; uses?: null; tokenLivesMs?: null } | { kind: "login"; name?: string | null; role?: LoginRole | null; queues?: null; expiresInMs?: null; task?: null; fence?: null; uses?: null; tokenLivesMs?: null } | { kind: "join"; name?: string | null; queues?: Array<Name> | null; expiresInMs?: number | null; uses?: number | null; tokenLivesMs?: number | null; task?: null; fence?: null; role?: null };
 export type SigningKeys = { keys: Array<{ id: string; createdAt: Moment | null; signs: boolean }> };
 /** A credential, without its secret. */
-export type Token = { id: string; kind: TokenKind; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment | null; revokedAt?: Moment; revokedBy?: string; token?: string };
+export type Token = { id: string; kind: TokenKind | "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment | null; revokedAt?: Moment; revokedBy?: string; uses?: number; used?: number; tokenLivesMs?: number; join?: string; renewInMs?: number; renewedAt?: Moment; previousUntil?: Moment; token?: string };
 export type ClaimToken = { kind: "claim"; task: Id; fence: Decimal; workerId: AnyId; token: string };
 export type BackupWanted = { file?: string | null };
 export type Backup = { file: string; path: string; bytes: number; lastEvent: number };
@@ -147,7 +155,7 @@ export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stal
 /** Of a store that several servers share, in PostgreSQL: which of them leads. */
 export type Leader = { name: string; url?: string; since: number; here: boolean };
 /** Why nothing was changed (RFC 9457). */
-export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review"; until?: Moment | null };
+export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review" | "budget"; until?: Moment | null };
 /** OpenAPI 3.1. */
 export type Contract = { openapi: "3.1.0"; info: Record<string, any>; paths: Record<string, any> };
 /** A heartbeat as slot workers write it. Fields that are not known are left out. */
@@ -257,6 +265,12 @@ export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?:
 export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
 export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
 export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
+/** A code for machines. */
+export type JoinCode = { id: string; kind: "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment; uses: number; used: number; tokenLivesMs: number; url?: string; code: string };
+export type EnrolBody = { code: string; id: string; hash: string; host?: string | null };
+export type RenewBody = { hash?: string | null };
+/** The TLS certificate that the server shows. */
+export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -485,6 +499,11 @@ export abstract class Api {
     return this.call("GET", "/api/credentials", { repeatable: true }, options);
   }
 
+  /** Set what may be used on an account in a day: `PATCH /api/credentials/{name}`. */
+  budgetAccount(name: string, body: AccountWanted, options: CallOptions = {}): Promise<AccountBudget> {
+    return this.call("PATCH", `/api/credentials/${encodeURIComponent(name)}`, { body }, options);
+  }
+
   /** List queues: `GET /api/queues`. */
   listQueues(options: CallOptions = {}): Promise<Array<Queue>> {
     return this.call("GET", "/api/queues", { repeatable: true }, options);
@@ -631,7 +650,7 @@ export abstract class Api {
   }
 
   /** Give somebody a credential: `POST /api/tokens`. */
-  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken | LoginCode> {
+  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken | LoginCode | JoinCode> {
     return this.call("POST", "/api/tokens", { body }, options);
   }
 
@@ -656,12 +675,12 @@ export abstract class Api {
   }
 
   /** Does it serve? As /readyz, for those who ask by this name: `GET /healthz`. */
-  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number }> {
+  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; certificate?: Certificate }> {
     return this.call("GET", "/healthz", { repeatable: true }, options);
   }
 
   /** Does it serve?: `GET /readyz`. */
-  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string> }> {
+  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string>; certificate?: Certificate }> {
     return this.call("GET", "/readyz", { repeatable: true }, options);
   }
 
@@ -918,5 +937,15 @@ export abstract class Api {
   /** Tools for agents, by MCP: `POST /mcp`. */
   mcp(body: RpcMessage, options: { admin?: string; transport?: string } & CallOptions = {}): Promise<RpcMessage> {
     return this.call("POST", "/mcp", { body, query: { admin: options.admin, transport: options.transport } }, options);
+  }
+
+  /** A machine shows its code and gets a token of a worker: `POST /api/enroll`. */
+  enroll(body: EnrolBody, options: CallOptions = {}): Promise<Token> {
+    return this.call("POST", "/api/enroll", { body }, options);
+  }
+
+  /** Give the caller's token a new secret: `POST /api/renew`. */
+  renewToken(body: RenewBody, options: CallOptions = {}): Promise<Token> {
+    return this.call("POST", "/api/renew", { body }, options);
   }
 }

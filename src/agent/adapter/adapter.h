@@ -89,6 +89,8 @@ struct adapter {
 	const char *const
 		*env; /* NAME=value, NULL at the end; a value that begins with ~/ lies in its home */
 	const char *const *hosts; /* that its model is on */
+	const char *const *
+		gateway; /* variables of the worker that say where its model is reached instead; NULL at the end; NULL: none */
 	struct adapter_login login;
 	const char *settings_file; /* path in its home for `settings`; NULL: none */
 	const char *settings;      /* text of that file */

@@ -7,6 +7,15 @@
 
 #include "agent/session/session.h"
 
+/*
+ * Rules that outrank those which a repository, or the agent itself, writes into settings that are read besides ours: what must be
+ * asked is asked although another file allows it, and nothing switches asking off.
+ */
+#define SETTINGS                                                                                              \
+	"{\"disableAllHooks\":true,\"cleanupPeriodDays\":99999,\"permissions\":{\"defaultMode\":\"default\"," \
+	"\"disableBypassPermissionsMode\":\"disable\","                                                       \
+	"\"ask\":[\"Bash\",\"Edit\",\"Write\",\"NotebookEdit\",\"WebFetch\",\"WebSearch\"]}}\n"
+
 /* Of 2.1.197 and 2.1.325 alike: what works after its turn, in another tree or in another session. */
 #define TOOLS_OFF \
 	"CronCreate,CronDelete,CronList,ScheduleWakeup,EnterWorktree,ExitWorktree,SendMessage,RemoteTrigger"
@@ -105,16 +114,19 @@ static void hear_assistant(struct agent_session *session, yyjson_val *line)
 	}
 }
 
-/* Was it denied? Then the text is what answer() said, or the agent's own rule. */
+/* Was it denied by a rule of its own? What we have denied is known; a system that says "Permission denied" has denied nothing. */
 static bool is_denied(yyjson_val *part)
 {
+	static const char *const begins[] = {"Permission to use ", "Claude requested permissions "};
 	yyjson_val *content = yyjson_obj_get(part, "content");
 	struct span text = yyjson_is_arr(content)
 		? json_text(yyjson_obj_get(yyjson_arr_get_first(content), "text"))
 		: json_text(content);
 
-	return text.len > 0 &&
-		(memmem(text.data, text.len, "denied", 6) || memmem(text.data, text.len, "permission", 10));
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (text.len > strlen(begins[i]) && memcmp(text.data, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }
 
 static void hear_user(struct agent_session *session, yyjson_val *line)
@@ -273,6 +285,7 @@ static void hear(struct agent_session *session, yyjson_val *line)
 static const char *const env[] = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=4",
 	"CLAUDE_CONFIG_DIR=~/.claude", NULL};
+static const char *const gateway[] = {"ANTHROPIC_BASE_URL", NULL};
 static const char *const hosts[] = {"api.anthropic.com", NULL};
 static const char *const keys[] = {
 	"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN", NULL};
@@ -293,6 +306,7 @@ const struct adapter adapter_claude = {
 	.transcript = ".claude/projects/*/%s.jsonl",
 	.env = env,
 	.hosts = hosts,
+	.gateway = gateway,
 	.login = {.variables = keys,
 		.file = ".claude/.credentials.json",
 		.token = "claudeAiOauth.accessToken",
@@ -300,7 +314,7 @@ const struct adapter adapter_claude = {
 		.variable = "CLAUDE_CODE_OAUTH_TOKEN",
 		.command = "claude setup-token"},
 	.settings_file = "stint-settings.json",
-	.settings = "{\"disableAllHooks\":true,\"cleanupPeriodDays\":99999}\n",
+	.settings = SETTINGS,
 	.by_hand = "claude --resume %s",
 	.put_argv = put_argv,
 	.begin = begin,

@@ -95,6 +95,7 @@ static void hear(struct agent_session *session, yyjson_val *line)
 }
 
 static const char *const env[] = {"CODEX_HOME=~/.codex", NULL};
+static const char *const gateway[] = {"OPENAI_BASE_URL", NULL};
 static const char *const hosts[] = {"api.openai.com", "chatgpt.com", NULL};
 static const char *const keys[] = {"CODEX_API_KEY", "OPENAI_API_KEY", NULL};
 
@@ -113,6 +114,7 @@ const struct adapter adapter_codex = {
 	.transcript = ".codex/sessions/*/*/*/rollout-*-%s.jsonl",
 	.env = env,
 	.hosts = hosts,
+	.gateway = gateway,
 	.login = {.variables = keys,
 		.variable = "CODEX_API_KEY",
 		.command = "an API key of platform.openai.com"},

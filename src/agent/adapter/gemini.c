@@ -66,6 +66,7 @@ static void hear(struct agent_session *session, yyjson_val *line)
 }
 
 static const char *const env[] = {"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_HOME=~/", NULL};
+static const char *const gateway[] = {"GOOGLE_GEMINI_BASE_URL", NULL};
 static const char *const hosts[] = {"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", NULL};
 static const char *const keys[] = {"GEMINI_API_KEY", "GOOGLE_API_KEY", NULL};
 
@@ -83,6 +84,7 @@ const struct adapter adapter_gemini = {
 	.counts_tools = true,
 	.env = env,
 	.hosts = hosts,
+	.gateway = gateway,
 	.login = {.variables = keys,
 		.variable = "GEMINI_API_KEY",
 		.command = "an API key of aistudio.google.com"},

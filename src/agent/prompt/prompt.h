@@ -23,6 +23,10 @@ struct prompt_facts {
 	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
 	const char *near;          /* most of a budget is used: which; NULL: not so */
 	int64_t told;              /* what people told the task up to this number is known to the session */
+	/* Keeps the whole of a text that the prompt cannot have, and returns the file's path as the agent sees it; NULL: it cannot. */
+	const char *(*keep)(void *context, const char *name, struct span text); /* NULL: nothing is kept */
+	void *context;
+	unsigned halvings; /* blocks are shorter by so many halves, until the prompt has its length */
 };
 
 extern const char prompt_template[];
@@ -30,7 +34,8 @@ extern const char prompt_template[];
 /* Is there nothing in the template that we do not know? Else the unknown name is in ret_name. */
 bool prompt_is_template(const char *text, char ret_name[64]);
 
-/* Appends the prompt; what is too long is cut and says so. -ENOMEM, -E2BIG. */
+/* Appends the prompt, at most PROMPT_BYTES_MAX where the template itself is not longer; what is too long is cut, and names the file that
+ * has the whole. -ENOMEM, -E2BIG. */
 int prompt_put(struct buf *out, const char *text, const struct prompt_facts *facts);
 
 /* The prompt of a session that goes on: only what is new. */

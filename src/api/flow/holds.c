@@ -2,6 +2,7 @@
  * Holds: accounts whose tasks are passed over, and the accounts that workers announce.
  */
 #include "api/flow/accounts.h"
+#include "api/flow/budgets.h"
 
 #include <errno.h>
 
@@ -94,22 +95,54 @@ void hold_list_read(struct api_call *call)
 	call_list_end(&list, r);
 }
 
+static void put_account(struct api_call *call, struct span name, struct span executor, struct span worker,
+	const struct day_budget *budget)
+{
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_string(&object, "name", name);
+	json_member_string_or_null(&object, "executor", executor);
+	json_member_string_or_null(&object, "worker", worker);
+	if (budget)
+		budget_put_members(&object, budget, call->now.wall_ms);
+	json_end(&object);
+}
+
+static bool is_announced(const struct api_call *call, struct span name)
+{
+	struct account_cursor at = {0};
+	struct account_document account;
+
+	while (store_next_account(call->store, &at, &account)) {
+		if (span_equal(account.name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Those that live workers announce, and then those that only have a budget or have used something today. */
 void credential_list_read(struct api_call *call)
 {
 	struct account_cursor at = {0};
 	struct account_document account;
+	struct budget_document one;
+	struct day_budget budget;
 	struct call_list list;
+	uint32_t next = 0;
 
 	if (!call_list_begin(&list, call))
 		return;
 	while (store_next_account(call->store, &at, &account)) {
-		struct json_object object;
+		bool counted = store_find_budget(call->store, BUDGET_OF_ACCOUNT, account.name, &budget);
 		call_list_next(&list);
-		json_begin(&object, call->body);
-		json_member_string(&object, "name", account.name);
-		json_member_string(&object, "executor", account.executor);
-		json_member_string(&object, "worker", account.worker);
-		json_end(&object);
+		put_account(call, account.name, account.executor, account.worker, counted ? &budget : NULL);
+	}
+	while (store_next_budget(call->store, &next, &one)) {
+		if (one.scope != BUDGET_OF_ACCOUNT || is_announced(call, one.name))
+			continue;
+		call_list_next(&list);
+		put_account(call, one.name, (struct span){0}, (struct span){0}, &one.budget);
 	}
 	call_list_end(&list, 0);
 }

@@ -1,7 +1,7 @@
 /*
  * Queues: what there is, their limits, and pausing, resuming and draining them.
  */
-#include "api/form.h"
+#include "api/flow/budgets.h"
 #include "api/task/why.h"
 #include "base/take.h"
 
@@ -120,6 +120,7 @@ static void put_limits(struct api_call *call, struct json_object *object, const 
 static int put_queue(struct api_call *call, struct span name)
 {
 	struct queue_document queue;
+	struct day_budget budget;
 	struct json_object object;
 	int r = store_read_queue(call->store, name, &queue);
 
@@ -132,6 +133,8 @@ static int put_queue(struct api_call *call, struct span name)
 	put_counts(&object, queue.count);
 	json_member_int(&object, "live", queue.load.live);
 	put_limits(call, &object, &queue);
+	if (store_find_budget(call->store, BUDGET_OF_QUEUE, name, &budget))
+		budget_put_members(&object, &budget, call->now.wall_ms);
 	json_member_int(&object, "workers", queue.workers);
 	json_member_int_if_any(&object, "oldestReadyAt", queue.oldest_ready_ms);
 	if (queue.next_seq != 0)
@@ -224,9 +227,6 @@ struct limits_body {
 	uint32_t cap_count;
 };
 
-#define UNLIMITED \
-	"is no limit of this version, and was not set: a queue has the limits concurrency, perKey, keys, sequential, rate, fair, review and maxOpen"
-
 static field_take take_caps;
 
 static const struct field rate_fields[] = {
@@ -247,7 +247,7 @@ static const struct field limits_fields[] = {
 	FIELD(limits_body, fair, "fair", FIELD_BOOL),
 	FIELD(limits_body, review, "review", FIELD_INT, .min = 1, .max = LIMIT_MAX),
 	FIELD(limits_body, max_open, "maxOpen", FIELD_INT, .min = 1, .max = LIMIT_MAX),
-	{"budget", FIELD_REFUSED, .allowed = UNLIMITED},
+	{"budget", FIELD_BY, .by = budget_take_later},
 };
 
 /* The names of limits; a null lifts one, and what is not named stays. */
@@ -340,16 +340,19 @@ void queue_limit_begin(struct api_call *call)
 {
 	struct limits_body body = {0};
 	cleanup(form_done) struct form form = {0};
+	struct day_budget_patch budget;
 	uint32_t set = 0;
+	bool has_budget;
 
 	if (!call_param_is_name(call, "name") || !form_open(&form, call, false))
 		return;
 	form_read(&form, form.root, FIELDS(limits_fields), &body);
+	budget_read_member(&form, &has_budget, &budget);
 	for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++)
 		set |= is_named(&form, limit_names[i].name) ? limit_names[i].set : 0;
-	if (form.error_count == 0 && form.fault == 0 && set == 0 && !is_named(&form, "keys"))
+	if (form.error_count == 0 && form.fault == 0 && set == 0 && !has_budget && !is_named(&form, "keys"))
 		form_error(&form, "",
-			"names no limit; concurrency, perKey, keys, sequential, rate, fair, review or maxOpen is required (null lifts a limit)");
+			"names no limit; concurrency, perKey, keys, sequential, rate, fair, review, maxOpen or budget is required (null lifts a limit)");
 	struct rate rate = rate_of(&body.rate);
 	if (form.error_count == 0 && !rate_is_sound(&rate))
 		form_error(&form, "rate.burst", "takes more than a year to come back at that rate");
@@ -359,6 +362,7 @@ void queue_limit_begin(struct api_call *call)
 	if (!command || !keep_caps(call, &body, command))
 		return;
 	command->queue_limit.queue = call->params[0];
+	command->queue_limit.budget = budget;
 	command->queue_limit.lifts_caps = yyjson_is_null(yyjson_obj_get(form.root, "keys"));
 	command->queue_limit.patch = (struct limits_patch){
 		.set = set,

@@ -4,6 +4,7 @@
  * A cursor is the number of the last event seen; "now" is that of the last one there is. A cursor before the events that are
  * kept, or behind the last event (the store was restored), is refused: skipping silently would be worse.
  */
+#include "api/flow/budgets.h"
 #include "api/call.h"
 #include "api/task/view.h"
 
@@ -245,7 +246,10 @@ static void put_data(struct buf *out, const struct record *record)
 	json_begin(&data, out);
 	if (record->task != 0)
 		put_change(&data, record);
-	if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
+	bool of_budget = record->kind >= EVENT_BUDGET_NEAR && record->kind <= EVENT_BUDGET_UPDATED;
+	if (of_budget)
+		budget_put_note(&data, record->note, record->subject);
+	else if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
 		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
 	put_stage(&data, record);
@@ -255,7 +259,7 @@ static void put_data(struct buf *out, const struct record *record)
 		json_member_cstr(&data, "event", "worker.claim.expired");
 	if (record->kind == EVENT_SERVER_RESTORED)
 		put_restored(&data, record->note);
-	else
+	else if (!of_budget)
 		json_members_raw(&data, record->note);
 	json_end(&data);
 }

@@ -574,6 +574,9 @@ static void tell_limited(struct telling *t)
 		say(t, "Queue %.*s hands out %u of key %.*s at a time, and %u of them %s in work; one has to end first",
 			SPAN_ARGS(queue), reason->most, SPAN_ARGS(key_of(t)), reason->live,
 			reason->live == 1 ? "is" : "are");
+	else if (reason->limit == LIMIT_BUDGET)
+		say(t, "The budget of queue %.*s for today is used up; it hands out again when the next day of UTC begins",
+			SPAN_ARGS(queue));
 	else if (reason->limit == LIMIT_RATE)
 		say(t, "The rate of queue %.*s is used up for now", SPAN_ARGS(queue));
 	else if (reason->limit == LIMIT_REVIEW)

@@ -41,7 +41,8 @@ const struct verb verb_agent_test = {
 	.gives = GIVES_JSON,
 	.brief = "could it run here?",
 	.text = "Checks that the agent's program is there, that it starts, and that it has a login. It asks no model, so it costs "
-		"nothing. Exit status 1: something is missing, and it says what.",
+		"nothing. If they are, a hold of its account that a failed login opened is ended. Exit status 1: something is missing, "
+		"and it says what.",
 	.flags = flags,
 	.examples = "stint agent test claude\n",
 	.run = become_agent,

@@ -25,6 +25,8 @@ static struct span cause(struct cli *cli, yyjson_val *hold)
 		return SPAN("login gone (AUTH)");
 	if (span_equal(span_of(code), SPAN("UPSTREAM")))
 		return SPAN("its service is down (UPSTREAM)");
+	if (span_equal(span_of(code), SPAN("BUDGET_EXCEEDED")))
+		return SPAN("its budget for today is used up");
 	return span_of(code[0] ? "limit reached (QUOTA)" : "held by a person");
 }
 

@@ -242,6 +242,9 @@ static int run_show(struct cli *cli)
 		SPAN_ARGS(needs_you(cli, queue)), (long long)field_int(queue, "workers", 0),
 		field_int(queue, "workers", 0) == 1 ? "worker" : "workers");
 	put_limits(cli, queue);
+	struct span budget = view_day_budget(cli, queue);
+	if (budget.len > 0)
+		cli_put_line(cli, "Budget: %.*s", SPAN_ARGS(budget));
 	if (held_back.len > 0)
 		cli_put_sentence(cli, 2, "%.*s", SPAN_ARGS(held_back));
 	return 0;

@@ -10,6 +10,7 @@
 enum {
 	PAGES_MAX = 1000, /* of events looked at; the server goes through some thousands for each */
 	LABEL_WIDTH = 13,
+	LISTED_MAX = 5, /* of a list of files or links */
 	EVENTS_BYTES_MAX = 256 << 20,
 };
 
@@ -120,8 +121,55 @@ static void put_head(struct cli *cli, yyjson_val *task, yyjson_val *why)
 		view_put_try(cli, command);
 }
 
+/* "a.c, b.c and 3 more" */
+static const char *some_of(struct cli *cli, yyjson_val *list)
+{
+	const char *text = "";
+	size_t at, count;
+	yyjson_val *item;
+
+	yyjson_arr_foreach(list, at, count, item)
+	{
+		if (at == LISTED_MAX)
+			return cli_text(cli, "%s and %zu more", text, count - at);
+		text = cli_text(cli, "%s%s%.*s", text, at > 0 ? ", " : "", SPAN_ARGS(json_text(item)));
+	}
+	return text;
+}
+
+/* "$0.12, 5.2k tokens in, 310 out, 3 turns": what the agents of all attempts have used. */
+static const char *used_text(struct cli *cli, yyjson_val *usage)
+{
+	long long in = (long long)(field_int(usage, "inputTokens", 0) +
+			  field_int(usage, "cacheReadTokens", 0) + field_int(usage, "cacheWriteTokens", 0)),
+		  out = (long long)field_int(usage, "outputTokens", 0),
+		  turns = (long long)field_int(usage, "turns", 0);
+	double usd = 0;
+	bool known = json_number(yyjson_obj_get(usage, "usd"), &usd);
+	const char *money = !known      ? "price unknown"
+		: usd > 0 && usd < 0.01 ? "under $0.01"
+					: cli_text(cli, "$%.2f", usd);
+
+	return cli_text(cli, "%s; %lld tokens in, %lld out; %lld %s", money, in, out, turns,
+		turns == 1 ? "turn" : "turns");
+}
+
+/* What the work has left: where it is, and what it has cost. */
+static void put_evidence(struct cli *cli, yyjson_val *task)
+{
+	yyjson_val *evidence = field_get(task, "evidence"), *usage = field_get(task, "usage");
+
+	put_text(cli, "branch", field_text(evidence, "branch"));
+	put_text(cli, "files", span_of(some_of(cli, field_get(evidence, "files"))));
+	put_text(cli, "links", span_of(some_of(cli, field_get(evidence, "links"))));
+	put_text(cli, "undelivered", field_text(evidence, "undelivered"));
+	if (yyjson_is_obj(usage))
+		put_text(cli, "used", span_of(used_text(cli, usage)));
+}
+
 static void put_body(struct cli *cli, yyjson_val *task)
 {
+	put_evidence(cli, task);
 	put_text(cli, "queue", field_text(task, "queue"));
 	put_any(cli, "priority", field_get(task, "priority"));
 	put_any(cli, "owner", field_get(task, "owner"));

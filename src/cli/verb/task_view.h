@@ -141,3 +141,6 @@ struct span view_countdown(struct cli *cli, int64_t ms);                       /
 struct span view_bar(struct cli *cli, int64_t part, int64_t whole, int width); /* "━━━─" */
 struct span view_or_dash(struct span text);
 struct span view_any(struct cli *cli, yyjson_val *value); /* a string as it is, anything else as JSON */
+
+/* "$20.00 a day (UTC); used today: $1.20", of a queue or an account; empty: nothing is counted of it. */
+struct span view_day_budget(struct cli *cli, yyjson_val *object);

@@ -16,13 +16,14 @@
 	X(WORKERS, group_rm) \
 	X(WORKERS, bulk_cancel) X(WORKERS, bulk_retry) X(WORKERS, bulk_park) X(WORKERS, bulk_unpark) X(WORKERS, bulk_move) \
 	X(WORKERS, bulk_priority) X(WORKERS, bulk_purge) X(WORKERS, bulk_ls) X(WORKERS, bulk_show) X(WORKERS, bulk_stop) \
-	X(WORKERS, hold_ls) X(WORKERS, hold_add) X(WORKERS, hold_rm) \
-	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_keys) X(WORKERS, queue_limit) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
+	X(WORKERS, hold_ls) X(WORKERS, hold_add) X(WORKERS, hold_rm) X(WORKERS, hold_budget) X(WORKERS, hold_accounts) \
+	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_keys) X(WORKERS, queue_limit) X(WORKERS, queue_budget) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
 	X(WORKERS, schedule_add) X(WORKERS, schedule_ls) X(WORKERS, schedule_show) X(WORKERS, schedule_run) \
 	X(WORKERS, schedule_pause) X(WORKERS, schedule_resume) X(WORKERS, schedule_rm) X(WORKERS, schedule_next) \
 	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) \
 	X(WORKERS, disarm) X(WORKERS, arm) \
 	X(WORKERS, worker_run) X(WORKERS, worker_once) X(WORKERS, worker_sweep) X(WORKERS, worker_trees) \
+	X(WORKERS, worker_invite) X(WORKERS, worker_enroll) \
 	X(WORKERS, worker_ls) X(WORKERS, worker_show) X(WORKERS, worker_quiet) X(WORKERS, worker_stop) \
 	X(WORKERS, agent_ls) X(WORKERS, agent_show) X(WORKERS, agent_test) X(WORKERS, agent_login) \
 	X(WORKERS, slot_ls) X(WORKERS, slot_unquarantine) \

@@ -72,6 +72,23 @@ struct hold_decision hold_fail(
 	return decision;
 }
 
+struct hold_decision hold_spend(const struct hold *hold, int64_t until_ms, const struct given *given)
+{
+	struct hold_decision decision = {.hold = *hold};
+
+	if (hold->state == HOLD_HELD && !is_later(until_ms, hold->until_ms))
+		return decision;
+	decision.event = hold->state == HOLD_HELD ? EVENT_HOLD_EXTENDED : EVENT_HOLD_OPENED;
+	decision.hold = (struct hold){
+		.state = HOLD_HELD,
+		.code = CODE_BUDGET_EXCEEDED,
+		.in_row = hold->in_row,
+		.since_ms = hold->state == HOLD_HELD ? hold->since_ms : given->now.wall_ms,
+		.until_ms = until_ms,
+	};
+	return decision;
+}
+
 struct hold_decision hold_set(const struct hold *hold, int64_t until_ms, const struct given *given)
 {
 	struct hold_decision decision = {.hold = *hold};

@@ -44,6 +44,9 @@ struct hold_decision {
 struct hold_decision hold_fail(
 	const struct hold *hold, enum failure_code code, int64_t retry_at_ms, const struct given *given);
 
+/* The account has nothing left of its budget for the day, which ends then; a hold that is longer stays. */
+struct hold_decision hold_spend(const struct hold *hold, int64_t until_ms, const struct given *given);
+
 /* A person holds the account until then (0: until a person acts), or lets it go at once. */
 struct hold_decision hold_set(const struct hold *hold, int64_t until_ms, const struct given *given);
 struct hold_decision hold_lift(const struct hold *hold);

@@ -152,6 +152,7 @@ const char *limit_kind_name(enum limit_kind kind)
 		[LIMIT_SEQUENTIAL] = "sequential",
 		[LIMIT_RATE] = "rate",
 		[LIMIT_REVIEW] = "review",
+		[LIMIT_BUDGET] = "budget",
 	};
 
 	assert(kind > LIMIT_NONE);

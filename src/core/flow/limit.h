@@ -28,6 +28,7 @@ enum limit_kind {
 	LIMIT_SEQUENTIAL,
 	LIMIT_RATE,
 	LIMIT_REVIEW,
+	LIMIT_BUDGET, /* of its day: see budget.h */
 	LIMIT_KIND_COUNT,
 };
 

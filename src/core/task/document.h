@@ -12,6 +12,7 @@
 #include "core/task/log_streams.h"
 #include "core/worker/slot.h"
 #include "core/task/task.h"
+#include "core/flow/budget.h"
 #include "core/task/usage.h"
 #include "core/worker/worker.h"
 
@@ -117,6 +118,13 @@ struct hold_document {
 	struct span name;
 	struct hold hold;
 	uint32_t tasks; /* that name the account and wait */
+};
+
+/* A budget of a day. The span lives until the next turn. */
+struct budget_document {
+	enum budget_scope scope;
+	struct span name;
+	struct day_budget budget;
 };
 
 /* A group with its counts. It lives until the next turn. */

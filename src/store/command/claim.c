@@ -208,6 +208,8 @@ static int claim_view(
 
 	bool is_new = decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task);
 	result->limit = is_new ? turn_task_limit(turn, &view->task) : LIMIT_NONE;
+	if (result->limit == LIMIT_BUDGET)
+		result->until_ms = day_end_ms(turn->given.now.wall_ms);
 	if (result->limit == LIMIT_RATE)
 		result->until_ms = turn_rate_opens_ms(turn, view->task.queue, view->task.concurrency_key);
 	if (result->limit != LIMIT_NONE)

@@ -165,6 +165,9 @@ struct span holds_fallback(const struct turn *turn, const struct task *task);
 
 /* The account that a failing attempt has used, if a failure of it holds the account; else empty. */
 struct span holds_account_of(const struct turn *turn, const struct task *task, const struct command *command);
+
+/* The account that an attempt uses now, as far as is known; else empty. */
+struct span holds_account_in_use(const struct turn *turn, const struct task *task);
 int holds_note_failure(struct turn *turn, struct span account, const struct failure *failure);
 
 /* The attempt with that fence has shown that its account works. */
@@ -207,6 +210,13 @@ int session_find(struct turn *turn, struct turn_task *view, const struct command
 
 int execute_create(struct turn *turn, const struct command *command, struct result *result);
 int execute_tell(struct turn *turn, struct turn_task *view, struct result *result);
+/* command/budget.c: the attempt has used that much more since it said so last. */
+int budgets_use(
+	struct turn *turn, const struct task *task, const struct usage *before, const struct usage *after);
+int budget_set(struct turn *turn, enum budget_scope scope, struct span text,
+	const struct day_budget_patch *patch, struct result *result);
+int execute_budget(struct turn *turn, const struct command *command, struct result *result);
+
 int execute_hold(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
 int execute_group(struct turn *turn, const struct command *command, struct result *result);
@@ -223,6 +233,10 @@ int execute_token_put(struct turn *turn, const struct command *command, struct r
 int execute_login_code(struct turn *turn, const struct command *command, struct result *result);
 int execute_login(struct turn *turn, const struct command *command, struct result *result);
 int execute_logout(struct turn *turn, const struct command *command, struct result *result);
+int execute_enrol(struct turn *turn, const struct command *command, struct result *result);
+int execute_token_renew(struct turn *turn, const struct command *command, struct result *result);
+/* Of a sweep: writes that the secrets before renewals have ended, of so many tokens. */
+int tokens_settle_rows(struct turn *turn, uint32_t most);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);

@@ -329,6 +329,23 @@ struct span holds_account_of(const struct turn *turn, const struct task *task, c
 	return used ? used->account : nothing;
 }
 
+struct span holds_account_in_use(const struct turn *turn, const struct task *task)
+{
+	const struct names *names = &turn->store->names;
+
+	if (task->claim.holder == 0)
+		return (struct span){0};
+	const struct holder *holder = index_holder(&turn->store->index, task->claim.holder);
+	struct span executor = holds_fallback(turn, task);
+	if (executor.len == 0 && task->credential != 0)
+		return names_text(names, task->credential);
+	if (executor.len == 0 && task->executor != 0)
+		executor = names_text(names, task->executor);
+	const struct worker_account *one =
+		executor.len > 0 ? find_account(holder, executor, (struct span){0}) : NULL;
+	return one ? one->account : (struct span){0};
+}
+
 int holds_note_failure(struct turn *turn, struct span account, const struct failure *failure)
 {
 	uint32_t credential;

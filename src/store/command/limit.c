@@ -300,6 +300,8 @@ enum limit_kind turn_limit(const struct turn *turn, uint32_t queue)
 {
 	const struct limited_queue *limited = limited_find(turn->store, queue);
 
+	if (turn_budget_is_spent(turn, queue))
+		return LIMIT_BUDGET;
 	if (!limited)
 		return LIMIT_NONE;
 	struct queue_load load = load_of(turn->store, queue);
@@ -525,9 +527,8 @@ static int tell_limits(struct turn *turn, const struct limited_queue *limited)
 	return turn_write_event(turn, &record);
 }
 
-int execute_queue_limit(struct turn *turn, const struct command *command, struct result *result)
+static int change_limits(struct turn *turn, const struct command_queue_limit *wanted, struct result *result)
 {
-	const struct command_queue_limit *wanted = &command->queue_limit;
 	uint32_t queue;
 	int r = turn_name(turn, wanted->queue, &queue);
 
@@ -562,6 +563,19 @@ int execute_queue_limit(struct turn *turn, const struct command *command, struct
 	if (r == 0 && changes_caps)
 		r = write_caps(turn, limited, wanted);
 	return r < 0 ? r : tell_limits(turn, limited);
+}
+
+int execute_queue_limit(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_queue_limit *wanted = &command->queue_limit;
+	int r = change_limits(turn, wanted, result);
+	bool repeated = result->repeated;
+
+	if (r < 0 || result->refusal != REFUSED_NOTHING || wanted->budget.set == 0)
+		return r;
+	r = budget_set(turn, BUDGET_OF_QUEUE, wanted->queue, &wanted->budget, result);
+	result->repeated &= repeated;
+	return r;
 }
 
 /* ---- looking: what is committed ---------------------------------------------------------------------------------- */
@@ -607,6 +621,8 @@ enum limit_kind store_limit(const struct store *store, uint32_t queue)
 	struct queue_limits limits = store_limits(store, queue, &load);
 	enum limit_kind limit = limits_judge(&limits, &load);
 
+	if (store_budget_is_spent(store, queue))
+		return LIMIT_BUDGET;
 	return limit == LIMIT_NONE && store_rate_opens_ms(store, queue, 0) != 0 ? LIMIT_RATE : limit;
 }
 

@@ -82,6 +82,8 @@ int timers_run(struct turn *turn)
 	const struct moment *now = &turn->given.now;
 	int r = rates_refill(turn);
 
+	budgets_run_due(turn);
+
 	wheel_advance(&index->lease_timers, now->lease_ms, STORE_TIMERS_MAX, take_timer, turn);
 	for (uint32_t i = 0; r == 0 && i < turn->timer_count; i++) {
 		uint32_t timer = turn->timers[i];

@@ -274,6 +274,8 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 		return command_refuse(result, ret_move->decision.refusal);
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task)) {
 		result->limit = turn_task_limit(turn, task);
+		if (result->limit == LIMIT_BUDGET)
+			result->until_ms = day_end_ms(turn->given.now.wall_ms);
 		if (result->limit == LIMIT_RATE)
 			result->until_ms = turn_rate_opens_ms(turn, task->queue, task->concurrency_key);
 		if (result->limit != LIMIT_NONE)

@@ -88,6 +88,9 @@ int usage_keep(struct turn *turn, const struct task *task, const struct usage *s
 	kept.attempt = usage_raise(&kept.attempt, said);
 	*ret_turned = kept.attempt.counts[USAGE_TURNS] > before.counts[USAGE_TURNS];
 	stats_note_spent(turn, task, &before, &kept.attempt, !before.is_reported);
+	r = budgets_use(turn, task, &before, &kept.attempt);
+	if (r < 0)
+		return r;
 	size_t len = (size_t)snprintf(text, sizeof text, "%" PRIu64, task->fence);
 	len += put_usage(text + len, &kept.attempt);
 	len += put_usage(text + len, &kept.before);

@@ -24,7 +24,7 @@ struct check {
 	char *complaint;
 	size_t complaint_len;
 	int64_t last;
-	uint32_t rows, live, standing, tokens, logins, schedules;
+	uint32_t rows, live, standing, tokens, tokens_more, logins, schedules;
 	struct group_state *groups; /* members by state as the rows have them, by place in memory */
 	uint32_t group_rows, bulk_rows;
 	int64_t parent; /* of the edges at hand */
@@ -412,6 +412,20 @@ static int check_token_row(void *context, const struct token *row)
 		token->expires_ms != row->expires_ms || !span_equal(token->queues, row->queues) ||
 		memcmp(token->hash, row->hash, sizeof token->hash) != 0)
 		return complain(check, "token %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	check->tokens_more += token_has_more(token);
+	return 0;
+}
+
+static int check_token_more(void *context, struct span id, struct span data)
+{
+	struct check *check = context;
+	const struct token *token = tokens_find(&check->store->credentials, id);
+	char text[SMALL_BYTES_MAX];
+
+	check->tokens_more--;
+	if (!token || !token_has_more(token) || !span_equal(small_token_put(&token->more, text), data))
+		return complain(
+			check, "what is known of token %.*s in memory differs from the row", SPAN_ARGS(id));
 	return 0;
 }
 
@@ -423,6 +437,12 @@ static int check_tokens(struct check *check)
 	if (r == 0 && check->tokens != check->store->credentials.count)
 		return complain(check, "%u tokens in memory, %u rows", check->store->credentials.count,
 			check->tokens);
+	if (r == 0)
+		r = backend->ops->page_small(
+			backend, SMALL_TOKEN, SPAN(""), UINT32_MAX, check_token_more, check);
+	if (r == 0 && check->tokens_more != 0)
+		return complain(
+			check, "rows of join codes and machines differ in number from those in memory");
 	return r;
 }
 

@@ -130,6 +130,8 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		store_key_limits(store, task->queue, task->concurrency_key, &around.key_cap, &any);
 		around.key_load = store_key_load(store, task);
 		around.rate_opens_ms = store_rate_opens_ms(store, task->queue, task->concurrency_key);
+		if (store_budget_is_spent(store, task->queue))
+			around.budget_until_ms = day_end_ms(store->budgets_ms);
 		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
 		around.asked_for = asked_lately(&store->asked, task->queue, now.lease_ms);

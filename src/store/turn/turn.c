@@ -79,6 +79,7 @@ void turn_done(struct turn *turn)
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->holds);
+	free(turn->day_budgets);
 	free(turn->limited);
 	free(turn->budgets);
 	map_done(&turn->key_by_number);
@@ -143,6 +144,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->hold_count = turn->telling_count = 0;
 	turn->limited_count = 0;
 	turn->holds_let = false;
+	turn->day_budget_count = 0;
 	turn->schedules_new = 0;
 	turn->pace_count = 0;
 	turn->timer_count = 0;
@@ -434,6 +436,7 @@ static void turn_apply(struct turn *turn)
 	apply_logins(turn);
 	apply_slots(turn);
 	apply_holds(turn);
+	budgets_apply(turn);
 	limits_apply(turn);
 	rates_apply(turn);
 	for (uint32_t i = 0; i < turn->telling_count; i++)
@@ -512,6 +515,8 @@ static int turn_reserve(struct turn *turn)
 	if (r == 0 && turn->hold_count > 0)
 		r = turn_grow((void **)&store->holds, store->hold_count + turn->hold_count, &store->hold_cap,
 			sizeof *store->holds);
+	if (r == 0 && turn->day_budget_count > 0)
+		r = budgets_reserve(turn);
 	if (r == 0 && turn->bucket_count > 0)
 		r = rates_reserve(turn);
 	if (r == 0 && turn->spawned_count > 0)
@@ -589,6 +594,7 @@ void turn_abort(struct turn *turn)
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	turn->queue_count = turn->slot_count = turn->hold_count = turn->telling_count = 0;
 	turn->holds_let = false;
+	turn->day_budget_count = 0;
 	turn->any_widened = false;
 	free_copies(turn);
 	turn->limited_count = 0;

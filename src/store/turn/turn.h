@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/flow/execution.h"
+#include "core/flow/budget.h"
 #include "core/flow/hold.h"
 #include "core/flow/limit.h"
 #include "core/task/subtask.h"
@@ -91,6 +92,13 @@ struct turn_bulk {
 struct turn_hold {
 	uint32_t credential;
 	struct hold hold;
+};
+
+/* The budget of a day; `name` is of a queue or an account. */
+struct turn_day_budget {
+	enum budget_scope scope;
+	uint32_t name;
+	struct day_budget budget;
 };
 
 enum {
@@ -236,6 +244,8 @@ struct turn {
 	uint32_t telling_count, telling_cap;
 	struct turn_hold *holds;
 	uint32_t hold_count, hold_cap;
+	struct turn_day_budget *day_budgets;
+	uint32_t day_budget_count, day_budget_cap;
 	struct limited_queue **limited; /* of which the turn changes something */
 	uint32_t limited_count, limited_cap;
 	struct turn_key **keys; /* in the arena */
@@ -319,6 +329,10 @@ struct store {
 	uint32_t told_task_count, told_task_cap;
 	struct turn_hold *holds; /* accounts that are held, or were until lately: a few */
 	uint32_t hold_count, hold_cap;
+	struct turn_day_budget
+		*day_budgets; /* of queues and accounts that have one, or have used something today */
+	uint32_t day_budget_count, day_budget_cap;
+	int64_t budgets_ms; /* wall: the time of the last turn */
 
 	struct slab limited; /* limited_queue */
 	struct map limited_by_queue;
@@ -507,6 +521,17 @@ int tellings_heard(struct turn *turn, int64_t seq, uint32_t number);
 int tellings_reserve(struct store *store, uint32_t more); /* -ENOMEM */
 void tellings_set(struct store *store, int64_t seq, bool unheard);
 int telling_load(struct store *store, struct span key);
+
+/* command/budget.c: budgets of a day, at the end of a turn, at its beginning, as the turn has them and as they are committed. */
+int budgets_reserve(struct turn *turn);
+void budgets_apply(struct turn *turn);
+void budgets_run_due(struct turn *turn);
+int64_t budgets_next_ms(const struct store *store); /* wall; INT64_MAX: never */
+bool turn_budget_is_spent(const struct turn *turn, uint32_t queue);
+bool store_budget_is_spent(const struct store *store, uint32_t queue);
+bool store_read_budget(
+	const struct store *store, enum budget_scope scope, uint32_t name, struct day_budget *ret_budget);
+int budgets_load(struct store *store, struct span key, const struct day_budget *budget, uint32_t name);
 
 /* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
 struct hold turn_hold(const struct turn *turn, uint32_t credential);

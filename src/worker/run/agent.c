@@ -233,6 +233,9 @@ const char *const *run_agent_variables(struct run *run)
 				  adapter->env[i], home_of(run), tilde + 3)
 			: adapter->env[i];
 	}
+	/* a key that is meant for a gateway goes to no other place */
+	for (size_t i = 0; adapter->gateway && adapter->gateway[i]; i++)
+		add_variable(&list, adapter->gateway[i], getenv(adapter->gateway[i]));
 	if (agent->login.kind != LOGIN_NONE)
 		add_variable(&list, agent->login.variable, agent->login.token);
 	add_variable(&list, "STINT_AGENT_SESSION", agent->memory.session);
@@ -267,6 +270,17 @@ static void note_told(struct run_agent *agent, yyjson_val *task)
 	agent->tells_last = agent->memory.told;
 }
 
+/* Beside its settings, in its home. */
+static const char *keep_text(void *context, const char *name, struct span text)
+{
+	struct run *run = context;
+	const char *file = arena_text(&run->arena, "task/%s", name);
+
+	if (memory_put_file(&run->agent->memory, file, text) < 0)
+		return NULL;
+	return arena_text(&run->arena, "%s/%s", home_of(run), file);
+}
+
 static int make_prompt(struct run *run)
 {
 	const struct agent_settings *settings = settings_of(run);
@@ -283,7 +297,9 @@ static int make_prompt(struct run *run)
 		.lost = agent->lost,
 		.told = agent->memory.told,
 		.near = agent->near,
-		.checks = check_names(run)};
+		.checks = check_names(run),
+		.keep = keep_text,
+		.context = run};
 
 	if (!doc)
 		return -ENOMEM;
