@@ -97,6 +97,19 @@ struct site_file {
 	bool immutable; /* its name changes with its bytes */
 };
 
+/* Of a server that speaks TLS. */
+struct api_certificate {
+	int64_t ends_ms;     /* wall */
+	const char *problem; /* why a newer one that lies in its place is not used; "": there is none */
+};
+
+enum {
+	API_PEER_BYTES = 64,
+	API_URL_BYTES = 300,
+};
+
+struct api_call;
+
 /* What only the server knows or makes; the rest is read from the store. Every function may be NULL. */
 /* The cookie of browser sessions. */
 struct api_cookie {
@@ -115,6 +128,15 @@ struct api_services {
 	int (*mint_claim)(void *context, struct span parent, const struct task *task, struct arena *arena,
 		struct span *ret_text);
 	struct span (*root_token)(void *context);
+	/* A code for machines: stint_join_ID_SECRET, with the beginning of the hash of the authority that signs the server's
+	 * certificate behind it, if there is one. */
+	int (*mint_join)(void *context, struct arena *arena, struct minted *ret_minted);
+	/* A name by which other machines reach the server, as https://HOST:PORT; "" if its certificate has none. */
+	void (*url_from_afar)(void *context, char ret_url[API_URL_BYTES]);
+	/* False: the server speaks no TLS. */
+	bool (*certificate)(void *context, struct api_certificate *ret_certificate);
+	/* Where the call comes from: an address, or "socket". */
+	void (*peer)(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES]);
 	/* Browsers: the text stint_KIND_ID_SECRET with its hash (an empty id is made up); the hash of a text; the session whose cookie
 	 * the request shows, with the right secret, or an empty id; that cookie. */
 	int (*mint_secret)(void *context, const char *kind, struct span id, struct arena *arena,

@@ -314,6 +314,15 @@ call_finish schedule_create_finish, schedule_patch_finish, schedule_set_finish, 
 bool system_asset_begin(struct api_call *call);
 void login_code_fill(struct api_call *call, struct span name, struct span role_name);
 void login_code_finish(struct api_call *call, const struct result *results);
+/* The name of a join code that was given none, and so of a machine that says none. */
+#define MACHINE_UNNAMED "machine"
+/* What only join codes, machines and renewed tokens have. */
+void machine_put_members(struct json_object *object, const struct token *token, int64_t now_ms);
+/* The token as the turn left it; with the text that was made just now, or NULL. */
+void token_reply(struct api_call *call, int status, struct span id, const struct minted *minted);
+void token_refuse_room(struct api_call *call);
+call_step enrol_begin, renew_begin;
+call_finish enrol_finish, renew_finish;
 call_step login_begin, login_list_read, login_end_begin;
 call_finish login_finish, login_end_finish;
 call_step token_create_begin, token_list_read, token_revoke_begin, key_rotate_begin, key_list_read;

@@ -125,6 +125,8 @@ const struct route routes[] = {
 	J(POST,   "/api/tokens",                             ADMIN|WORK|READ, SMALL, token_create_begin,       NULL,                       token_create_finish),
 	R(GET,    "/api/tokens",                                  ADMIN, NO_BODY, NULL,                        token_list_read,            NULL),
 	J(DELETE, "/api/tokens/:id",                              ADMIN, SMALL,   token_revoke_begin,          NULL,                       token_revoke_finish),
+	J(POST,   "/api/enroll",                                 PUBLIC, SMALL,   enrol_begin,                 NULL,                       enrol_finish),
+	J(POST,   "/api/renew",                                     ANY, SMALL,   renew_begin,                 NULL,                       renew_finish),
 	J(POST,   "/api/login",                                  PUBLIC, SMALL,   login_begin,                 NULL,                       login_finish),
 	R(GET,    "/api/logins",                                   READ, NO_BODY, NULL,                        login_list_read,            NULL),
 	J(DELETE, "/api/logins/:id",                               READ, SMALL,   login_end_begin,             NULL,                       login_end_finish),

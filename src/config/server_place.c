@@ -10,10 +10,11 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "config/config.h"
+#include "config/machine.h"
 #include "wire/tls/tls.h"
 
 enum {
-	PATH_BYTES = 4300,
+	PATH_BYTES = MACHINE_PATH_BYTES,
 	CA_BYTES_MAX = 1 << 20,
 };
 
@@ -22,7 +23,8 @@ struct place_search {
 	const char *home;
 	struct server_place *place;
 	char *complaint;
-	bool by_home; /* the address is that of the state directory */
+	bool by_home;    /* the address is that of the state directory */
+	bool by_machine; /* … of the server that it was enrolled with */
 };
 
 __attribute__((format(printf, 3, 4))) static int complain(
@@ -55,6 +57,14 @@ static int find_in_home(struct place_search *search)
 	char path[PATH_BYTES], line[sizeof search->place->url];
 
 	search->by_home = true;
+	if (search->flags->enrols && machine_is_enrolled(search->home)) {
+		machine_path(search->home, MACHINE_URL, path);
+		int r = config_read_line(path, line, sizeof line);
+		search->by_machine = r == 0;
+		return r == 0 ? set_address(search, line, path)
+			      : complain(search, -EINVAL, "cannot read the address of the server from %s: %s",
+					path, strerror(-r));
+	}
 	snprintf(line, sizeof line, "unix:%s/stint.sock", search->home);
 	if (!search->flags->looks)
 		return set_address(search, line, "the state directory");
@@ -120,6 +130,10 @@ static int find_token(struct place_search *search)
 		return set_token(search, config_variable("STINT_TOKEN"), "STINT_TOKEN");
 	if (config_variable("STINT_TOKEN_FILE"))
 		return token_of_file(search, config_variable("STINT_TOKEN_FILE"), "STINT_TOKEN_FILE");
+	if (search->by_machine) {
+		machine_path(search->home, MACHINE_TOKEN, path);
+		return token_of_file(search, path, path);
+	}
 	if (!search->home[0] || !http_address_is_loopback(&search->place->address))
 		return 0;
 	snprintf(path, sizeof path, "%s/admin.token", search->home);
@@ -173,6 +187,10 @@ static int find_trust(struct place_search *search)
 		return trust(search, flags->ca, "--ca");
 	if (variable)
 		return trust(search, variable, "STINT_CA");
+	if (search->by_machine) {
+		machine_path(search->home, MACHINE_CA, path);
+		return trust(search, access(path, F_OK) == 0 ? path : NULL, path);
+	}
 	bool is_own = search->by_home || http_address_is_loopback(&search->place->address);
 	for (size_t i = 0; is_own && search->home[0] && i < sizeof kept / sizeof *kept; i++) {
 		snprintf(path, sizeof path, "%s/%s", search->home, kept[i]);
@@ -209,7 +227,8 @@ static int guard_token(struct place_search *search)
 int server_place_find(const struct server_place_flags *flags, const char *home,
 	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	struct place_search search = {flags, home, ret_place, complaint, false};
+	struct place_search search = {
+		.flags = flags, .home = home, .place = ret_place, .complaint = complaint};
 	int r = find_address(&search);
 
 	if (r == 0)

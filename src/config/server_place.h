@@ -8,6 +8,9 @@
  *	its CA       --ca, STINT_CA, else that of the state directory if the server is found through it or on this computer, else
  *	             the authorities that the system trusts
  *
+ * A worker whose state directory is that of an enrolled machine (see config/machine.h) and that was told no server finds all three
+ * there.
+ *
  * No credential goes in the clear to another computer: http to an address that is not loopback wants --plain.
  *
  * A command looks whether there is a server now. A program that serves waits for one: it takes the path of the socket though
@@ -25,6 +28,7 @@ struct server_place_flags {
 	const char *url, *home, *token, *token_file, *ca; /* NULL: not given */
 	bool plain;                                       /* a credential may go in the clear */
 	bool looks;                                       /* for a command */
+	bool enrols; /* for a worker: it takes the server, token and authority that an enrolment left in the state directory */
 };
 
 struct server_place {

@@ -86,6 +86,9 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* machines: one shows a join code and gets a token; a token gets a new secret */
+	COMMAND_ENROL,
+	COMMAND_TOKEN_RENEW,
 	/* browsers: a code is made, becomes a session, and the session ends */
 	COMMAND_LOGIN_CODE,
 	COMMAND_LOGIN,
@@ -334,6 +337,10 @@ struct command_token {
 	struct span gate;        /* of TOKEN_GATE */
 	struct name_list queues; /* empty: all */
 	int64_t lives_ms;        /* 0: until it is revoked */
+	uint32_t uses;           /* TOKEN_PUT of a join code */
+	int64_t grants_ms;       /* TOKEN_PUT of a join code: how long the tokens live that it gives */
+	struct span code;        /* ENROL: id of the join code */
+	unsigned char shown[TOKEN_HASH_BYTES]; /* ENROL, TOKEN_RENEW: of the text that the caller showed */
 };
 
 struct command_login {
@@ -418,8 +425,8 @@ struct command {
 		} assign;
 		struct {
 			struct span name;
-		} group;                          /* GROUP_CLOSE, GROUP_REMOVE */
-		struct command_token token;       /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
+		} group;                    /* GROUP_CLOSE, GROUP_REMOVE */
+		struct command_token token; /* TOKEN_PUT, ENROL, TOKEN_RENEW; of TOKEN_REVOKE the id alone */
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_bulk bulk;         /* BULK_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */

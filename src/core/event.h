@@ -70,6 +70,8 @@
 	X(QUEUE_DRAINED,      73, "queue.drained",      "it is draining, and its last open task has ended") \
 	X(TOKEN_KEY_ROTATED,  80, "token.key_rotated",  "a new key signs the tokens of worker instances and claims; the key before it stays valid") \
 	X(TOKEN_ADMIN_REPLACED, 81, "token.admin_replaced", "the server was started with another admin token") \
+	X(TOKEN_RENEWED,      82, "token.renewed",      "its holder gave it a new secret; the one before is valid until the new one is used, at most 24 h") \
+	X(TOKEN_SETTLED,      83, "token.settled",      "its new secret was used: the one before is no longer valid") \
 	X(SCHEDULE_CREATED,   90, "schedule.created",   "a schedule came into being") \
 	X(SCHEDULE_UPDATED,   91, "schedule.updated",   "it was changed, paused or resumed") \
 	X(SCHEDULE_REMOVED,   92, "schedule.removed",   "it is gone; tasks that waited for the one before are cancelled") \

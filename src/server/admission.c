@@ -17,7 +17,7 @@ struct caller {
 	struct task task;                  /* of a claim */
 	struct span worker;                /* of an instance or a claim; the store's */
 	uint32_t holder;                   /* the store's number of that worker */
-	uint64_t credential;               /* of an instance */
+	uint64_t credential;               /* of an instance; of a token: which of its secrets was shown */
 	bool by_open;                      /* a claim's: its parent showed no token */
 	const struct browser_login *login; /* of a browser; the store's */
 };
@@ -198,27 +198,47 @@ static struct span behind(struct span text, struct span prefix)
 
 /* ---- who is it? ------------------------------------------------------------------------------------------ */
 
-/* Every random credential that is not remembered costs one look-up, one hash and two comparisons. */
-static bool secret_is_right(const struct admission *admission, struct span text, const struct seal *seal,
+/* Which secret of its token it is: the beginning of its hash. */
+static uint64_t secret_number(const unsigned char hash[TOKEN_HASH_BYTES])
+{
+	uint64_t number;
+
+	memcpy(&number, hash, sizeof number);
+	return number;
+}
+
+enum secret { SECRET_WRONG, SECRET_RIGHT, SECRET_OLD };
+
+/* Every random credential that is not remembered costs one look-up, one hash and three comparisons. A seal says that the text was
+ * right once: for a token whose secret is replaced that is not enough. */
+static enum secret judge_secret(const struct server *server, struct span text, const struct seal *seal,
 	struct span id, const struct token *token, bool *ret_admin)
 {
+	const struct admission *admission = &server->admission;
 	unsigned char hash[TOKEN_HASH_BYTES];
+	bool is_fixed = !token || token->more.renewed_ms == 0;
 
 	*ret_admin = !token && span_equal(id, span_of(admission->admin_id));
-	if ((token || *ret_admin) && is_sealed(admission, seal))
-		return true;
+	if ((token || *ret_admin) && is_fixed && is_sealed(admission, seal))
+		return SECRET_RIGHT;
 	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
 	*ret_admin = sodium_memcmp(hash, admission->admin_hash, sizeof hash) == 0;
 	bool is_same = sodium_memcmp(hash, token ? token->hash : admission->nobody_hash, sizeof hash) == 0;
-	return *ret_admin || is_same;
+	bool is_old = token && token_has_old(token, server->now.wall_ms) &&
+		sodium_memcmp(hash, token->more.old_hash, sizeof hash) == 0;
+	return *ret_admin || is_same ? SECRET_RIGHT : is_old ? SECRET_OLD : SECRET_WRONG;
 }
 
-/* Its secret was right. */
+/* Its secret was right. A join code is shown in the body of an enrolment, and opens nothing else. */
 static struct caller caller_of(const struct server *server, const struct token *token)
 {
-	bool is_live = !token || token_is_live(token, server->now.wall_ms);
+	bool is_live = !token || (token_is_live(token, server->now.wall_ms) && token->kind != TOKEN_JOIN);
 
-	return (struct caller){.kind = is_live ? CALLER_TOKEN : CALLER_UNKNOWN, .token = token};
+	return (struct caller){
+		.kind = is_live ? CALLER_TOKEN : CALLER_UNKNOWN,
+		.token = token,
+		.credential = token ? secret_number(token->hash) : 0,
+	};
 }
 
 static struct caller identify_token(
@@ -227,12 +247,21 @@ static struct caller identify_token(
 	const struct token *token = store_find_token(server->store, id);
 	bool is_admin;
 
-	if (!secret_is_right(&server->admission, text, seal, id, token, &is_admin))
+	enum secret secret = judge_secret(server, text, seal, id, token, &is_admin);
+	if (secret == SECRET_WRONG)
 		return (struct caller){.kind = CALLER_UNKNOWN};
 	if (is_admin)
 		token = NULL;
+	struct caller caller = caller_of(server, token);
+	if (secret ==
+		SECRET_OLD) { /* it is not remembered: it ends by itself, or when the new one is shown */
+		caller.credential = secret_number(token->more.old_hash);
+		return caller;
+	}
+	if (token && caller.kind == CALLER_TOKEN && token_has_old(token, server->now.wall_ms))
+		store_see_secret(server->store, token->id);
 	remember(&server->admission, seal, token, store_token_changes(server->store));
-	return caller_of(server, token);
+	return caller;
 }
 
 static uint32_t number_of(const struct token *token)
@@ -507,6 +536,16 @@ static struct principal principal_of(struct server *server, struct exchange *exc
 	return r < 0 ? (struct principal){0} : who;
 }
 
+/* Of a token with its own secret: that one must still be valid, too. */
+static bool secret_is_good(const struct server *server, const struct exchange *exchange)
+{
+	const struct token *token = store_find_token(server->store, exchange->call.who.id);
+
+	return !token || exchange->credential == secret_number(token->hash) ||
+		(token_has_old(token, server->now.wall_ms) &&
+			exchange->credential == secret_number(token->more.old_hash));
+}
+
 static bool token_is_good(const struct server *server, const struct principal *who)
 {
 	const struct token *token = store_find_token(server->store, who->id);
@@ -541,7 +580,7 @@ bool admission_is_still_good(struct server *server, const struct exchange *excha
 	case CALLER_OPEN:
 		return true;
 	case CALLER_TOKEN:
-		return token_is_good(server, who);
+		return token_is_good(server, who) && secret_is_good(server, exchange);
 	case CALLER_BROWSER:
 		return browser_is_good(server, who);
 	case CALLER_INSTANCE:

@@ -80,6 +80,17 @@ static void publish_authority(struct server *server)
 			log_cstr("file", options->tls_ca), log_cstr("reason", strerror(-r)));
 }
 
+/* Codes of machines carry it, so that these know the server before they say anything. */
+static void note_pin(struct server *server)
+{
+	struct certificate *certificate = &server->certificate;
+	unsigned char hash[TLS_HASH_BYTES];
+
+	certificate->pin[0] = 0;
+	if (certificate->identity && certificate_hash(server->options, hash) == 0)
+		mint_pin(hash, certificate->pin);
+}
+
 static void try_newer(struct server *server)
 {
 	struct certificate *certificate = &server->certificate;
@@ -93,6 +104,7 @@ static void try_newer(struct server *server)
 		tls_identity_free(certificate->identity);
 		certificate->identity = server->options->identity = newer;
 		certificate->warned_ms = 0;
+		note_pin(server);
 		publish_authority(server);
 		log_info("the TLS certificate was read anew: new connections get it",
 			log_cstr("file", options->tls_cert));
@@ -139,6 +151,7 @@ void certificate_begin(struct server *server)
 	certificate->marks[0] = mark_of(server->options->tls_cert);
 	certificate->marks[1] = mark_of(server->options->tls_key);
 	certificate->looked_ms = server->now.lease_ms;
+	note_pin(server);
 	publish_authority(server);
 	uv_signal_start(&certificate->hangup, on_hangup, SIGHUP);
 	note_end(server);

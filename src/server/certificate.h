@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "server/certificate_file.h"
+#include "server/mint.h"
 
 struct server;
 
@@ -24,7 +25,8 @@ struct certificate {
 	struct file_mark marks[2];     /* of both files, when they were last tried */
 	int64_t looked_ms, warned_ms;  /* lease clock */
 	uv_signal_t hangup;
-	bool is_published;                           /* the state directory has our copy of `tls.ca` */
+	char pin[TOKEN_PIN_BYTES_MAX]; /* of the authority in `tls.ca`, for codes of machines; "": there is none */
+	bool is_published;             /* the state directory has our copy of `tls.ca` */
 	char complaint[CERTIFICATE_COMPLAINT_BYTES]; /* why a newer pair is not used; "" */
 };
 

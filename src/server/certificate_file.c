@@ -57,14 +57,18 @@ static int read_file(const char *path, const char *what, bool secret, struct buf
 int certificate_load(const struct options *options, int64_t wall_ms, struct tls_identity **ret_identity,
 	char complaint[CERTIFICATE_COMPLAINT_BYTES])
 {
-	struct buf cert = {.max = FILE_BYTES_MAX}, key = {.max = FILE_BYTES_MAX};
+	struct buf cert = {.max = FILE_BYTES_MAX}, key = {.max = FILE_BYTES_MAX},
+		   ca = {.max = FILE_BYTES_MAX};
 	char why[TLS_COMPLAINT_BYTES];
 
 	int r = read_file(options->tls_cert, "tls.cert", false, &cert, complaint);
 	if (r == 0)
 		r = read_file(options->tls_key, "tls.key", true, &key, complaint);
+	if (r == 0)
+		r = options->tls_ca[0] ? read_file(options->tls_ca, "tls.ca", false, &ca, complaint) : 0;
 	if (r == 0) {
-		r = tls_identity_new(buf_span(&cert), buf_span(&key), wall_ms, ret_identity, why);
+		r = tls_identity_new(
+			buf_span(&cert), buf_span(&key), buf_span(&ca), wall_ms, ret_identity, why);
 		if (r < 0)
 			snprintf(complaint, CERTIFICATE_COMPLAINT_BYTES,
 				"tls.cert %.150s with tls.key %.100s: %s", options->tls_cert,
@@ -74,6 +78,19 @@ int certificate_load(const struct options *options, int64_t wall_ms, struct tls_
 		explicit_bzero(key.data, key.len);
 	buf_done(&cert);
 	buf_done(&key);
+	buf_done(&ca);
+	return r;
+}
+
+int certificate_hash(const struct options *options, unsigned char ret_hash[TLS_HASH_BYTES])
+{
+	char complaint[CERTIFICATE_COMPLAINT_BYTES];
+	struct buf pem = {.max = FILE_BYTES_MAX};
+	int r = options->tls_ca[0] ? read_file(options->tls_ca, "tls.ca", false, &pem, complaint) : -ENOENT;
+
+	if (r == 0)
+		r = tls_hash(buf_span(&pem), ret_hash);
+	buf_done(&pem);
 	return r;
 }
 

@@ -18,3 +18,6 @@ int certificate_load(const struct options *options, int64_t wall_ms, struct tls_
 /* What stands in `tls.ca`. -EINVAL, or the fault of reading. */
 int certificate_authority(const struct options *options, struct tls_facts *ret_facts,
 	char complaint[CERTIFICATE_COMPLAINT_BYTES]);
+
+/* SHA-256 of the certificate in `tls.ca`. -ENOENT: none is configured; or the fault of reading. */
+int certificate_hash(const struct options *options, unsigned char ret_hash[TLS_HASH_BYTES]);

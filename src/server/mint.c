@@ -9,13 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base32.h"
 #include "base/base36.h"
 
 enum {
 	SECRET_BYTES = 32,
-	SECRET_LEN = 43,   /* in base64url */
-	DERIVED_MAX = 512, /* bytes of the text of a derived one */
-	MARKS_MAX = 3,     /* in its id; 2 in one that names no key */
+	SECRET_LEN = 43,        /* in base64url */
+	JOIN_SECRET_BYTES = 18, /* 130 bits, and what the reader of pairs looks at behind them */
+	DERIVED_MAX = 512,      /* bytes of the text of a derived one */
+	MARKS_MAX = 3,          /* in its id; 2 in one that names no key */
 };
 
 _Static_assert(SIGNING_KEY_BYTES == crypto_auth_hmacsha256_KEYBYTES, "a key is that long");
@@ -50,6 +52,24 @@ void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[T
 {
 	mint_id(ret_id);
 	mint_secret(kind, span_of(ret_id), ret_token);
+}
+
+void mint_pin(const unsigned char hash[TOKEN_PIN_HASH_BYTES], char ret_pin[TOKEN_PIN_BYTES_MAX])
+{
+	base32_put(hash, TOKEN_PIN_BYTES_MAX - 1, ret_pin);
+}
+
+void mint_join(const char *pin, char ret_code[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX])
+{
+	unsigned char secret[JOIN_SECRET_BYTES];
+	char text[TOKEN_PIN_BYTES_MAX];
+
+	mint_id(ret_id);
+	randombytes_buf(secret, sizeof secret);
+	base32_put(secret, TOKEN_PIN_BYTES_MAX - 1, text);
+	snprintf(ret_code, TOKEN_BYTES_MAX, "stint_join_%s_%s%s%s", ret_id, text, pin[0] ? "_" : "", pin);
+	sodium_memzero(secret, sizeof secret);
+	sodium_memzero(text, sizeof text);
 }
 
 struct span token_id(struct span token)

@@ -18,12 +18,19 @@ enum {
 	TOKEN_BYTES_MAX = 128,
 	TOKEN_ID_BYTES_MAX = 17,     /* 16 digits and a NUL */
 	MINT_WORKER_BYTES_MAX = 128, /* of a worker's id */
+	TOKEN_PIN_HASH_BYTES = 32,
+	TOKEN_PIN_BYTES_MAX = 27, /* 26 characters and a NUL */
 };
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX]);
 
 /* The same for an id that is there already. */
 void mint_secret(const char *kind, struct span id, char ret_token[TOKEN_BYTES_MAX]);
+/* A code for machines: stint_join_ID_SECRET, and _PIN behind it if `pin` is not empty. */
+void mint_join(const char *pin, char ret_code[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX]);
+
+/* The first 130 bits of a hash, as a code has them. */
+void mint_pin(const unsigned char hash[TOKEN_PIN_HASH_BYTES], char ret_pin[TOKEN_PIN_BYTES_MAX]);
 void mint_id(char ret_id[TOKEN_ID_BYTES_MAX]);
 
 /* The id in stint_<kind>_<id>_<secret>; empty if the text has no such form. It borrows from the text. */

@@ -84,6 +84,77 @@ static int make_secret(
 	return r;
 }
 
+static int make_join(void *context, struct arena *arena, struct minted *ret_minted)
+{
+	char text[TOKEN_BYTES_MAX], id[TOKEN_ID_BYTES_MAX];
+
+	mint_join(of(context)->certificate.pin, text, id);
+	crypto_hash_sha256(ret_minted->hash, (const unsigned char *)text, strlen(text));
+	int r = arena_copy(arena, span_of(id), &ret_minted->id);
+	if (r == 0)
+		r = arena_copy(arena, span_of(text), &ret_minted->text);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+static const char *public_url(void *context)
+{
+	return config_text(&of(context)->options->config, CONFIG_PUBLIC_URL);
+}
+
+/* Does the name mean this machine to itself alone, or many? */
+static bool is_near(const char *name)
+{
+	static const char *const near[] = {"localhost", "127.0.0.1", "::1"};
+	bool found = strchr(name, '*') != NULL;
+
+	for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+		found |= strcmp(name, near[i]) == 0;
+	return found;
+}
+
+/* publicUrl; else the first whole name or address of the certificate; else the first word, as the name of the machine. */
+static void put_url(void *context, char ret_url[API_URL_BYTES])
+{
+	const struct server *server = of(context);
+	const struct tls_identity *identity = server->certificate.identity;
+	const struct tls_facts *facts = identity ? tls_identity_facts(identity) : NULL;
+	const char *best = NULL, *given = public_url(context);
+
+	for (uint32_t i = 0; facts && i < facts->name_count; i++) {
+		const char *name = facts->names[i];
+		bool is_whole = strpbrk(name, ".:") != NULL, is_better = !best || !strpbrk(best, ".:");
+		if (!is_near(name) && (!best || (is_whole && is_better)))
+			best = name;
+	}
+	snprintf(ret_url, API_URL_BYTES, "%s", given);
+	if (best && !given[0])
+		snprintf(ret_url, API_URL_BYTES, "https://%s%s%s:%s", strchr(best, ':') ? "[" : "", best,
+			strchr(best, ':') ? "]" : "", server->admission.port);
+}
+
+static bool put_certificate(void *context, struct api_certificate *ret_certificate)
+{
+	const struct certificate *certificate = &of(context)->certificate;
+
+	if (!certificate->identity)
+		return false;
+	*ret_certificate = (struct api_certificate){
+		.ends_ms = tls_identity_facts(certificate->identity)->ends_ms,
+		.problem = certificate->complaint,
+	};
+	return true;
+}
+
+static void put_peer(void *context, const struct api_call *call, char ret_address[API_PEER_BYTES])
+{
+	const struct exchange *exchange =
+		(const struct exchange *)((const char *)call - offsetof(struct exchange, call));
+
+	(void)context;
+	connection_peer(exchange->connection, ret_address);
+}
+
 static void hash_text(void *context, struct span text, unsigned char ret_hash[TOKEN_HASH_BYTES])
 {
 	(void)context;
@@ -102,11 +173,6 @@ static struct api_cookie cookie(void *context, const struct http_request *reques
 	const struct login_cookie *found = admission_cookie(of(context), request);
 
 	return (struct api_cookie){.name = found->name, .path = found->path, .secure = found->secure};
-}
-
-static const char *public_url(void *context)
-{
-	return config_text(&of(context)->options->config, CONFIG_PUBLIC_URL);
 }
 
 static int put_config(void *context, struct buf *out)
@@ -216,6 +282,10 @@ void host_init(struct server *server)
 		.mint_instance = make_instance,
 		.mint_claim = make_claim,
 		.root_token = root_token,
+		.mint_join = make_join,
+		.peer = put_peer,
+		.certificate = put_certificate,
+		.url_from_afar = put_url,
 		.mint_secret = make_secret,
 		.site_file = find_site_file,
 		.no_site = no_site,

@@ -67,7 +67,9 @@ enum small_kind {
 	SMALL_KEY_CAP = 50, /* of a concurrency key: a queue, the character 31, and the key */
 	SMALL_BUCKET = 51,  /* of a rate: a queue, the character 31, and the number of a key */
 	SMALL_LOST = 58, /* "turns": how many a failover of PostgreSQL has lost, in decimal, or "unknown" */
-	SMALL_KIND_END   /* above all of them */
+	SMALL_TOKEN =
+		60, /* by its id: what else is known of a join code, of a machine's token, and of one with a new secret */
+	SMALL_KIND_END /* above all of them */
 };
 
 /* What a restore did to a token. Stored numbers. */

@@ -387,6 +387,17 @@ static int load_token(void *context, const struct token *token)
 	return 0;
 }
 
+/* Beside the row of its token. */
+static int load_token_more(void *context, struct span id, struct span data)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct token *token = tokens_at(&store->credentials, id);
+
+	if (!token || !small_token_read(data, &token->more) || !token_is_sound(token))
+		return store_damaged(store, "small", SMALL_TOKEN);
+	return 0;
+}
+
 static int load_login(void *context, struct span key, struct span data)
 {
 	struct store *store = ((struct opening *)context)->store;
@@ -518,6 +529,13 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->page_small(store->backend, SMALL_TOLD, first, UINT32_MAX, load_telling, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
+	if (r == 0)
+		r = ops->page_small(
+			store->backend, SMALL_TOKEN, first, UINT32_MAX, load_token_more, &opening);
+	for (uint32_t i = 0; r == 0 && i < store->credentials.count; i++) {
+		if (!token_is_sound(store->credentials.items[i])) /* a join code without its row */
+			r = store_damaged(store, "small", SMALL_TOKEN);
+	}
 	if (r == 0)
 		r = ops->page_small(store->backend, SMALL_SIGNING_KEY, first, UINT32_MAX, load_key, &opening);
 	if (r == 0)

@@ -190,6 +190,10 @@ void store_each_fresh_spent(const struct store *store,
 	void (*each)(void *context, int64_t minute, struct span executor, const struct spent_counts *counts),
 	void *context);
 
+/* What attempts have used since the server started, by executor; without a name: of none, or of those beyond the first. */
+void store_each_spent_since_start(const struct store *store,
+	void (*each)(void *context, struct span executor, const struct spent_counts *counts), void *context);
+
 /* All workflows, by number; workflows that are no longer configured have workflow_plan_unknown's rules. */
 const struct workflows *store_workflows(const struct store *store);
 

@@ -83,9 +83,13 @@ void stats_note_spent(struct turn *turn, const struct task *task, const struct u
 
 void stats_apply_spent(struct turn *turn)
 {
-	for (uint32_t i = 0; i < turn->spent.count; i++)
-		add_spent(&turn->store->stats.spent, turn->spent.items[i].executor,
-			&turn->spent.items[i].counts);
+	struct store_stats *stats = &turn->store->stats;
+
+	for (uint32_t i = 0; i < turn->spent.count; i++) {
+		const struct spent *more = &turn->spent.items[i];
+		add_spent(&stats->spent, more->executor, &more->counts);
+		add_spent(&stats->since_start, more->executor, &more->counts);
+	}
 }
 
 /* ---- rows of money -------------------------------------------------------------------------------- */
@@ -440,4 +444,13 @@ void store_each_fresh_spent(const struct store *store,
 	for (uint32_t i = 0; stats->minute > 0 && i < stats->spent.count; i++)
 		each(context, stats->minute, names_text(&store->names, stats->spent.items[i].executor),
 			&stats->spent.items[i].counts);
+}
+
+void store_each_spent_since_start(const struct store *store,
+	void (*each)(void *context, struct span executor, const struct spent_counts *counts), void *context)
+{
+	const struct spent_list *list = &store->stats.since_start;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		each(context, names_text(&store->names, list->items[i].executor), &list->items[i].counts);
 }

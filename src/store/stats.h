@@ -31,8 +31,9 @@ struct spent_list {
 struct store_stats {
 	int64_t minute; /* since 1970, of the counts that are not written yet; 0: none was begun */
 	struct spent_list spent;
-	int64_t aged_hour; /* the last hour in which old rows were looked for; … */
-	bool is_aging;     /* … it is under way, and goes on behind that key */
+	struct spent_list since_start; /* the same, of all minutes since the start */
+	int64_t aged_hour;             /* the last hour in which old rows were looked for; … */
+	bool is_aging;                 /* … it is under way, and goes on behind that key */
 	char aged_to[STATS_KEY_BYTES_MAX];
 	size_t aged_to_len;
 };

@@ -179,7 +179,7 @@ int64_t store_idle_ms(const struct store *store, struct moment now)
 
 	if (store->degraded)
 		return INT64_MAX; /* nothing happens by itself until there is room again */
-	int64_t at_ms = holds_next_ms(store, now.wall_ms);
+	int64_t at_ms = holds_next_ms(store);
 
 	if (next && next->at < at_ms)
 		at_ms = next->at;

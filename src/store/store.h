@@ -2,7 +2,7 @@
  * The store: whole turns in, results out.
  *
  *   commands ─▶ store_turn() ─▶ for each: load a small view, let the core decide, stage rows and the event
- *                            ─▶ one commit ─▶ the memory follows ─▶ results
+ *                            ─▶ one commit ─▶ the index follows ─▶ results
  *
  * A store has one active writer and one owner of a turn at a time; it starts no thread and asks no clock.
  * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
@@ -14,7 +14,7 @@
  *   read/                       reading between turns
  *   index/                      what is in memory: tasks, workers, ready tasks in claim order, texts as numbers
  *   record/                     events and their folding; the output of attempts; small records
- *   sqlite/                     where rows live (tests/backend/ has rows in memory)
+ *   sqlite/, postgres/          where rows live (tests/backend/ has rows in memory)
  */
 #pragma once
 
@@ -106,11 +106,11 @@ struct ready_work {
 
 struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max);
 
-/* What the last turn changed about claimants rather than tasks. The workers that may take more than before, one by one: they
- * were full and have a free place, or they described themselves anew. `*at` starts at 0; false: there are no more. And
- * the slots that were opened. */
-/* Did the last turn let claims go through that were passed over, because a hold has ended? */
+/* What the last turn changed about claimants rather than tasks. Did it let claims go through that were passed over, because a hold has
+ * ended? */
 bool store_holds_let(const struct store *store);
+/* The workers that may take more than before, one by one: they were full and have a free place, or they described themselves anew. `*at`
+ * starts at 0; false: there are no more. And the slots that were opened. */
 bool store_next_widened(const struct store *store, uint32_t *at, struct span *ret_worker);
 bool store_next_opened_slot(const struct store *store, uint32_t *at, struct span *ret_slot);
 
@@ -208,6 +208,8 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 /* A task that is claimed now, and its holder. False: it is not claimed. The text is valid until the next turn. */
 bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
 /* The session made a request: it is not idle. In memory only. */
+/* The current secret of the token was shown: the one before it, if that is still valid, is not any more. */
+void store_see_secret(struct store *store, struct span token);
 void store_see_login(struct store *store, struct span id, int64_t lease_ms);
 
 /* Counts changes of tokens: while it stays the same, every token that was found is valid and unchanged. */

@@ -8,12 +8,14 @@
 
 #include "store/command/keys.h"
 #include "store/read/sound.h"
+#include "store/command/commands.h"
 #include "store/turn/turn.h"
 
 enum {
 	DEGRADED_STEP = 100,
 	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
 	RENEWALS_MAX = 500,         /* written by one sweep, each time further on among the workers */
+	TOKENS_SETTLED_MAX = 100,   /* by one sweep */
 	LEASES_CUT_MAX = 500,       /* by one sweep; the last holder's all */
 };
 
@@ -113,7 +115,8 @@ static int cut_leases_of(struct turn *turn, uint32_t number)
 	return r < 0 ? r : count;
 }
 
-/* Whoever shows a revoked token is nobody, but its work may go on until its lease ends: that end comes soon. */
+/* Whoever shows a revoked token is nobody, but its work may go on until its lease ends: that end comes soon. Not on a full disk, where no
+ * lease expires and what a sweep writes must leave room for retention. */
 static int cut_leases(struct turn *turn)
 {
 	const struct index *index = &turn->store->index;
@@ -279,10 +282,16 @@ static int forget_token(struct turn *turn, const struct token **ret_token)
 	*ret_token = NULL;
 	for (uint32_t i = 0; i < store->credentials.count && !*ret_token; i++) {
 		const struct token *token = store->credentials.items[i];
-		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
+		if (!token->is_settled &&
+			token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
 			*ret_token = token;
 	}
-	return *ret_token ? turn_put(turn, delete_token, (*ret_token)->id) : 0;
+	if (!*ret_token)
+		return 0;
+	int r = turn_put(turn, delete_token, (*ret_token)->id);
+	return r == 0 && token_has_more(*ret_token)
+		? turn_put(turn, delete_small, SMALL_TOKEN, (*ret_token)->id)
+		: r;
 }
 
 static int forget_requests(struct turn *turn)
@@ -304,7 +313,7 @@ static int keep_house(struct store *store, struct moment now)
 
 	turn_begin(turn, now);
 	int r = write_renewals(turn);
-	if (r == 0)
+	if (r == 0 && !store->degraded)
 		r = cut_leases(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
@@ -321,6 +330,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);
 	else
 		r = compacted;
+	if (r == 0)
+		r = tokens_settle_rows(turn, TOKENS_SETTLED_MAX);
 	if (r == 0)
 		r = forget_token(turn, &token);
 	if (r == 0)

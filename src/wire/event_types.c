@@ -77,6 +77,8 @@ const char *const event_types[] = {
 	"token.created",
 	"token.revoked",
 	"token.key_rotated",
+	"token.renewed",
+	"token.settled",
 	"token.admin_replaced",
 	"worker.inactive",
 	"worker.quiet",

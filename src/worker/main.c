@@ -15,6 +15,7 @@
 #include "base/take.h"
 #include "config/server_place.h"
 #include "worker/agents.h"
+#include "worker/enroll/enroll.h"
 #include "worker/settings/flags.h"
 #include "worker/once/sweep.h"
 #include "attempt/walls.h"
@@ -34,7 +35,7 @@ static int find_server(const struct worker_flags *flags, const char *home, struc
 {
 	static struct server_place place;
 	const struct server_place_flags given = {flags->url, flags->home, flags->token, flags->token_file,
-		flags->ca, .plain = flags->plain, .looks = false};
+		flags->ca, .plain = flags->plain, .looks = false, .enrols = true};
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 
 	if (server_place_find(&given, home, &place, complaint) < 0)
@@ -378,6 +379,44 @@ static int supervise(struct worker_flags *flags, struct config *config, struct s
 	return supervisor_run(&supervisor, &options);
 }
 
+/* The state directory of a worker alone: where the unit of the package looks, or beside that of `stint up`. */
+static bool enrolled_home(const struct worker_flags *flags, char *ret_home, size_t room)
+{
+	const char *given = flags->home ? flags->home : config_variable("STINT_HOME");
+	char usual[3000];
+	int len;
+
+	if (given)
+		return absolute(given, ret_home, room) == 0;
+	if (geteuid() != 0 && !config_usual_home(usual, sizeof usual)) {
+		worker_complain("$HOME is not set; name the state directory with --home");
+		return false;
+	}
+	len = geteuid() == 0 ? snprintf(ret_home, room, "/var/lib/stint-worker")
+			     : snprintf(ret_home, room, "%s-worker", usual);
+	return len > 0 && (size_t)len < room;
+}
+
+static int enrol(const struct worker_flags *flags)
+{
+	char home[3000];
+
+	if (!flags->enrol_url || !flags->enrol_code)
+		return worker_complain(
+			"enroll wants two words, the address of the server and a code: stint worker invite prints them");
+	if (!enrolled_home(flags, home, sizeof home))
+		return EXIT_USAGE;
+	return enrol_run(&(struct enrol_request){
+		.url = flags->enrol_url,
+		.code = flags->enrol_code,
+		.home = home,
+		.name = flags->name,
+		.ca = flags->ca,
+		.plain = flags->plain,
+		.json = flags->json,
+	});
+}
+
 int main(int argc, char **argv)
 {
 	static struct worker_flags flags = {.concurrency = 1, .drain_ms = DRAIN_MS};
@@ -394,20 +433,24 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help && flags.asks_agents        ? worker_usage_agent
-				: flags.help && flags.trees  ? worker_usage_trees
-				: flags.help && flags.sweeps ? worker_usage_sweep
-				: flags.help && flags.once   ? worker_usage_once
-				: flags.help                 ? worker_usage
-							     : "stint-worker " STINT_VERSION "\n",
+		fputs(flags.help && flags.enrols                  ? worker_usage_enroll
+				: flags.help && flags.asks_agents ? worker_usage_agent
+				: flags.help && flags.trees       ? worker_usage_trees
+				: flags.help && flags.sweeps      ? worker_usage_sweep
+				: flags.help && flags.once        ? worker_usage_once
+				: flags.help                      ? worker_usage
+								  : "stint-worker " STINT_VERSION "\n",
 			stdout);
 		return 0;
 	}
-	if (flags.sweeps || flags.trees || flags.asks_agents || flags.check_config || flags.check_isolation)
+	if (flags.sweeps || flags.trees || flags.asks_agents || flags.enrols || flags.check_config ||
+		flags.check_isolation)
 		hold_signals(false);
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
 	prctl(PR_SET_DUMPABLE, 0);
+	if (flags.enrols)
+		return enrol(&flags);
 	struct config_request request = {
 		.home = flags.home,
 		.file = flags.config,

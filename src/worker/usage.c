@@ -2,7 +2,7 @@
 
 const char worker_usage[] =
 	"usage: stint-worker [run] [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"
-	"       stint-worker run-once | sweep-prs | worktrees | agent [FLAGS]   (each with --help says more)\n"
+	"       stint-worker run-once | sweep-prs | worktrees | agent | enroll [FLAGS]   (each with --help says more)\n"
 	"\n"
 	"Claims tasks and runs them with the executors of its configuration. Reached as `stint worker`, too.\n"
 	"\n"
@@ -107,3 +107,20 @@ const char worker_usage_agent[] =
 	"  login NAME   keeps a long-lived token for it, read from standard input\n"
 	"\n"
 	"Try: claude setup-token, then stint agent login claude\n";
+
+const char worker_usage_enroll[] =
+	"usage: stint-worker enroll URL CODE [--home DIR] [--name NAME] [--ca FILE] [--plain] [--json]\n"
+	"\n"
+	"Makes this machine a worker of the server at URL: shows the code that stint worker invite has printed, and keeps a credential of its\n"
+	"own in DIR/machine. stint-worker --home DIR finds the server there, and renews the credential. Before anything is sent the\n"
+	"server has to show the authority that the code names.\n"
+	"\n"
+	"  --home DIR   state directory of the worker (default $STINT_HOME, /var/lib/stint-worker for root, else\n"
+	"               $XDG_STATE_HOME/stint-worker or ~/.local/state/stint-worker)\n"
+	"  --name NAME  what this machine is called (default its host name)\n"
+	"  --ca FILE    the authority of the server, where a proxy answers that does not show it\n"
+	"  --plain      send the code by http to another computer: anybody on the way can use it\n"
+	"  --json       print an object\n"
+	"\n"
+	"The status is 0, 4 for a code that is unknown, old or used, 7 for a server that is not the one of the code, 69 if nobody answers.\n"
+	"The same command again is safe.\n";

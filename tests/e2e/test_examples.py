@@ -113,6 +113,9 @@ class World:
             self.add("t-10", group="nightly")
         elif verb == "run":
             self.supervise()
+        elif verb == "token rotate":
+            with open(os.path.join(self.folder, "ci-1.token"), "w") as file:
+                file.write(self.post("/api/tokens", {"kind": "worker", "name": "ci-1"})["token"] + "\n")
         elif verb == "worker sweep-prs":
             with open(os.open(os.path.join(self.folder, "gh"), os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
                 file.write("#!/bin/sh\necho '[]'\n")
@@ -300,6 +303,10 @@ class OfTheHelp(unittest.TestCase):
         command = example.replace("0123456789abcdef", world.token())
         if verb == "tls show":
             command = "stint tls init --quiet >/dev/null; " + command
+        if verb == "worker enroll":  # there is a server, and it has made the code; starting is in test_enroll
+            words = command.split()
+            command = " ".join([*words[:3], world.server.url, world.post("/api/tokens", {"kind": "join"})["code"], "--no-start"])
+            world.env["STINT_HOME"] = os.path.join(world.folder, "machine")
         ran = run("set -o pipefail; " + command, world.folder, world.env)
         self.assertEqual(ran.returncode, self.STATUS.get(example, 0), ran.stdout + ran.stderr)
         self.assertNotRegex(ran.stderr, r"(?m)^stint: (?!.* is t-)", "it complains")

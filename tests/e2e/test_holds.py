@@ -1,5 +1,6 @@
 """Accounts that are exhausted: their tasks wait, one tries, and the others follow."""
 import concurrent.futures
+import socket
 import subprocess
 import time
 import unittest
@@ -65,6 +66,30 @@ class Holds(test_worker.Case):
             self.assertEqual([claim["task"]["id"] for claim in future.result(HANG_S).json["claims"]], ["a"])
         self.assertEqual(self.stint("hold", "rm", "team").returncode, 3)
 
+    def wait_for_claim(self, worker):
+        """A claim by long poll, on a connection of its own."""
+        body = b'{"workerId": "%s", "queues": ["q"], "waitMs": 60000}' % worker
+        wire = socket.create_connection(("127.0.0.1", self.server.port), HANG_S)
+        self.addCleanup(wire.close)
+        wire.sendall(b"POST /api/claims HTTP/1.1\r\nHost: localhost:%d\r\nAuthorization: Bearer %s\r\n"
+                     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                     % (self.server.port, self.server.token.encode(), len(body), body))
+        return wire
+
+    def test_who_waits_behind_hundreds_of_others_is_woken_too(self):
+        """More than one turn asks again, none of which may take the task."""
+        self.make("a", credential="team")
+        self.fail(self.claim()[0], code="AUTH")
+        others = 300
+        for number in range(others):
+            self.client.post("/api/workers/register", {"workerId": "w%d" % number, "credentials": {"claude": ["other"]}})
+            self.wait_for_claim(b"w%d" % number)
+        self.until(lambda: b"\nstint_waiting_claims %d\n" % others in self.client.get("/metrics").body, "they wait")
+        last = self.wait_for_claim(b"w")
+        self.until(lambda: b"\nstint_waiting_claims %d\n" % (others + 1) in self.client.get("/metrics").body, "it waits")
+        self.assertEqual(self.stint("hold", "rm", "team").returncode, 0)
+        self.assertIn(b'"id":"a"', last.recv(65536))
+
     def test_when_its_time_is_over_who_waits_is_woken_one_tries_and_the_others_follow(self):
         for task in "abc":
             self.make(task, credential="team")
@@ -75,6 +100,7 @@ class Holds(test_worker.Case):
         self.client.post("/api/tasks/a/progress", {"workerId": "w", "fence": first["fence"], "usage": {"outputTokens": 1}})
         self.assertEqual(self.claim()[0]["task"]["id"], "b")
         self.assertEqual(self.claim(waitMs=60000)[0]["task"]["id"], "c")
+        self.assertEqual(self.claim(waitMs=4000), [], "claims may go through again after 2 s, and none is there")
         told = [e["type"] for e in self.client.get("/api/events?limit=1000").json["events"] if e["type"].startswith("hold.")]
         self.assertEqual(told, ["hold.opened", "hold.probing", "hold.closed"])
 

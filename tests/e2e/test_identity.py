@@ -190,9 +190,11 @@ class ShortAttempt(Case):
     def test_a_claim_that_waited_carries_its_token(self):
         self.claims()
         got = []
-        waiting = threading.Thread(target=lambda: got.extend(self.claims(waitMs=20000)))
+        waiting = threading.Thread(target=lambda: got.extend(self.claims(waitMs=60000)))
         waiting.start()
-        time.sleep(0.2)
+        until = time.monotonic() + HANG_S
+        while b"\nstint_waiting_claims 1\n" not in self.admin.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
         self.create("later")
         waiting.join()
         self.assertEqual(self.client(got[0]["token"]).get("/api/tasks/later").status, 200)

@@ -331,10 +331,34 @@ class Works(Case):
         self.server.process.send_signal(signal.SIGHUP)
         self.until(lambda: "do not belong together" in self.server.said(), "it is refused")
         self.assertEqual(ssl.get_server_certificate(("127.0.0.1", self.server.port)), before)
+        told = self.client.get("/readyz").json["certificate"]
+        self.assertTrue(told["stale"])
+        self.assertIn("do not belong together", told["problem"])
+        stranger = self.server.client(token="")
+        self.addCleanup(stranger.close)
+        self.assertNotIn("problem", stranger.get("/readyz").json["certificate"])
+        doctor = self.stint("doctor", "--json")
+        self.assertIn("the server does not use the newer TLS certificate", doctor.stdout)
         shutil.copy(key, self.certificates.path("server.key"))
         os.chmod(self.certificates.path("server.key"), 0o600)
         self.server.process.send_signal(signal.SIGHUP)
         self.until(lambda: "was read anew" in self.server.said(), "the second half came")
+
+    def test_its_end_is_told_by_readyz_and_doctor(self):
+        ends = self.client.get("/readyz").json["certificate"]["endsAt"]
+        self.assertEqual(list(self.client.get("/readyz").json["certificate"]), ["endsAt"])
+        self.assertIn("the TLS certificate ends in", self.stint("doctor", "--all", "--json").stdout)
+        cert, key = foreign(self.folder, "localhost")  # for two days
+        shutil.copy(cert, self.certificates.path("server.crt"))
+        shutil.copy(key, self.certificates.path("server.key"))
+        os.chmod(self.certificates.path("server.key"), 0o600)
+        self.server.process.send_signal(signal.SIGHUP)
+        self.until(lambda: "the TLS certificate ends soon" in self.server.said(), "it warns")
+        self.server.ca = cert
+        self.client.close()
+        self.assertLess(self.client.get("/readyz").json["certificate"]["endsAt"], ends)
+        checks = {check["name"]: check for check in json.loads(self.stint("doctor", "--json", ca=cert).stdout)["checks"]}
+        self.assertEqual(checks["certificate"]["verdict"], "warn")
 
     def test_connections_that_are_cut_lose_nothing(self):
         cutter = Cutter(("127.0.0.1", self.server.port), ("127.0.0.2", self.server.port))
@@ -347,6 +371,15 @@ class Works(Case):
         for n in range(40):
             self.assertEqual(self.is_in("t%d" % n, "done")["result"], {"a": 1})
         self.assertGreater(cutter.count, 4)
+
+
+class Looks(Case):
+    def test_a_new_certificate_is_found_without_being_told(self):
+        with open(self.certificates.path("server.crt")) as file:
+            before = file.read()
+        self.certificates.make("new.example")
+        self.until(lambda: ssl.get_server_certificate(("127.0.0.1", self.server.port)).strip() != before.strip(), "it looks every ten seconds")
+        self.assertIn("was read anew", self.server.said())
 
 
 class Floods(Case):

@@ -225,6 +225,7 @@ class Verbs(CliCase):
         "token rotate": Row(["--key"], "keys", ([], 2, "usage"), ["x"]),
         "tls init": Row([], "tls", (["a b"], 2, "invalid"), []),
         "tls show": Row(["{cert}"], "certificates", (["/nowhere/x.crt"], *MISSING), [], certificate),
+        "worker invite": Row([], "token", (["--uses", "0"], 2, "usage"), ["x"]),
         "token revoke": Row(ID, "token", (["0123456789abcdef"], *MISSING), [], token),
         "backup": Row(["{id}.db"], "backup", (["../x"], 2, "invalid"), ["a", "b"], task),
         "db query": Row(["SELECT 1"], "result", (["DELETE FROM task"], 2, "invalid"), []),
@@ -241,6 +242,7 @@ class Verbs(CliCase):
     LOCAL = {"tls init", "tls show", "config show", "config path", "config schema", "skill ls", "skill show", "skill install", "completion", "version",
              "help"}  # ask no server
     ELSEWHERE = {"up", "down", "dashboard", "run", "top", "worker run", "worker run-once",  # test_cli.Up, test_top, test_worker, test_once
+                 "worker enroll",  # test_enroll
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "mcp",  # test_mcp
                  "notify run", "notify ls", "notify test",  # test_notify

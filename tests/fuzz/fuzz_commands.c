@@ -229,6 +229,11 @@ static void expect_own(const struct command *command)
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_ENROL:
+		expect_name(command->token.code, COMMAND_ID_MAX);
+		return expect_token(&command->token);
+	case COMMAND_TOKEN_RENEW:
+		return expect_name(command->token.id, COMMAND_ID_MAX);
 	case COMMAND_LOGIN_CODE:
 	case COMMAND_LOGIN:
 	case COMMAND_LOGOUT:

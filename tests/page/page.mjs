@@ -1,7 +1,7 @@
 // What a person does with the page, in a real browser. Each check is a sentence; the first that does not hold ends the run.
 import { createRequire } from "node:module";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createListener } from "node:net";
 import { tmpdir } from "node:os";
@@ -22,6 +22,46 @@ const api = async (method, path, body, as = token) => {
   return value;
 };
 const code = async (more = {}) => (await api("POST", "/api/tokens", { kind: "login", name: "mara", ...more })).code;
+
+/** For pictures: the server's wall clock goes on by so much, until it is the real one. */
+function pass(minutes) {
+  if (!process.env.PAGE_CLOCKS) return;
+  const file = openSync(process.env.PAGE_CLOCKS, "r+"), eight = Buffer.alloc(8);
+  readSync(file, eight, 0, 8, 0);
+  const late = Number(eight.readBigInt64LE());
+  eight.writeBigInt64LE(BigInt(Math.min(0, Math.round(late + minutes * 60000))));
+  writeSync(file, eight, 0, 8, 0);
+  closeSync(file);
+}
+
+/** For pictures: an hour's work of a small fleet, and what it does now. */
+async function furnish() {
+  const add = body => api("POST", "/api/tasks", body);
+  const claim = async (id, worker) => (await api("POST", `/api/tasks/${id}/claim`, { workerId: worker, leaseMs: 900000 })).fence;
+  const agents = ["claude", "codex", "gemini"], doing = [["Write a fuzz target for chunked bodies", "building the corpus from captured requests"], ["Measure claims with one million waiting", "round 7 of 12, 41 208 claims per second"],
+    ["Translate the first chapter of the manual", "section 4 of 9: leases in plain words"], ["Split sweep.c by concern", "moved expiry into its own file, running the tests"], ["Run the suite under valgrind", "317 of 902 tests, no leak so far"], ["Audit the dependencies", "reading 14 changelogs"]];
+  let number = 0;
+  for (let minute = 0; minute < 36; minute++) {
+    for (let i = 0; i < 3 + Math.round(3 + 3 * Math.sin(minute / 4) + (minute * 7) % 3); i++) {
+      const id = `t-${(1200 + ++number).toString(36)}`, agent = agents[number % 3];
+      await add({ id, title: `Check pull request ${300 + number}`, queue: number % 2 ? "default" : "ci", executor: agent, maxAttempts: 1 });
+      const fence = await claim(id, "runner-1");
+      await api("POST", `/api/tasks/${id}/progress`, { workerId: "runner-1", fence, note: "reading", usage: { inputTokens: 21000, outputTokens: 900, usd: agent === "gemini" ? 0.01 : 0.04, turns: 4 } });
+      await api("POST", `/api/tasks/${id}/${number % 61 ? "complete" : "fail"}`, number % 61 ? { workerId: "runner-1", fence, result: "approved" } : { workerId: "runner-1", fence, error: { code: "CHECK_FAILED", message: "make test: 2 failed (tls_resume.c:141)", retry: false } });
+    }
+    await new Promise(resolve => setTimeout(resolve, 40)); // the server looks at its clock
+    pass(1);
+  }
+  for (const [i, [title, note]] of doing.entries()) {
+    const worker = `slot-${i + 1}`, id = `t-9s${i + 1}`;
+    await api("POST", "/api/workers/register", { workerId: `vm-${i + 1}`, slot: worker, executors: [agents[i % 3], "shell"], maxConcurrent: 1, host: i < 4 ? "atlas" : "juno", leaseMs: 300000 });
+    await add({ id, title, queue: i % 3 ? "default" : "ci", executor: agents[i % 3], labels: i % 2 ? [] : ["perf"] });
+    const fence = await claim(id, `vm-${i + 1}`);
+    await api("POST", "/api/workers/heartbeat", { workerId: `vm-${i + 1}`, leaseMs: 300000 }).catch(() => {});
+    await api("POST", `/api/tasks/${id}/progress`, { workerId: `vm-${i + 1}`, fence, note, percent: undefined, session: `s-4${i}c`, usage: { inputTokens: 412000, cacheReadTokens: 300000, outputTokens: 11000, usd: 0.4 + i / 9, turns: 22 + i } });
+  }
+  for (let i = 0; i < 9; i++) await add({ title: ["Port the reload handler to pidfd", "Replace strtol in the config reader", "Backfill usage for October", "Name the flaky tests of last week", "Publish 2.4 to the package mirror", "Profile the idle worker path", "Describe the wire format of claims", "Mirror the crash corpus", "Upgrade the TLS vectors"][i], queue: i % 3 ? "default" : "release", executor: agents[i % 3], ...(i > 5 ? { requires: ["perf"] } : {}) });
+}
 
 /** A server with a bit of everything, and nothing that the page may believe. */
 async function fill() {
@@ -50,7 +90,7 @@ async function fill() {
   await api("POST", "/api/tasks/fail-1/fail", { workerId: "slot-5", fence: await claim("fail-1", "slot-5"), error: { code: "EXECUTION_ERROR", message: "make test: 2 failed (tls_resume.c:141)", retry: false } });
   await add({ id: "block-1", title: "Publish the crate" });
   await api("POST", "/api/tasks/block-1/block", { workerId: "slot-5", fence: await claim("block-1", "slot-5"), error: { code: "BAD_WORKDIR", message: "work directory /srv/docs is outside every worker's roots", class: "policy" } });
-  for (const [id, slot] of [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
+  for (const [id, slot] of shots ? [["hut", null]] : [["vm-1", "slot-1"], ["vm-2", "slot-2"], ["hut", null]]) await api("POST", "/api/workers/register", { workerId: id, slot, capabilities: ["git"], executors: ["shell"], maxConcurrent: 2, host: "atlas", leaseMs: 300000 });
   await api("POST", "/api/sessions/spawn", { prompt: "look at the parser", sessionLabel: "s-41d" });
   await api("POST", "/api/queues/docs/pause", {});
   await api("POST", "/api/schedules", { id: "nightly", cron: "30 2 * * *", tz: "Europe/Berlin", task: { title: "nightly tests", queue: "planned" } });
@@ -66,17 +106,23 @@ async function fill() {
   }
   // A life with everything in it: a crash, a question, a check that failed and one that passed, money, and subtasks.
   await add({ id: "life-1", title: "Refuse folded headers in both entry points", labels: ["http"], blockedBy: ["done-1"], budget: { usd: 5 }, gates: ["taste"] });
+  pass(0.3);
   let life = await claim("life-1", "slot-7");
+  pass(2.4);
   const say = (usage, note) => api("POST", "/api/tasks/life-1/progress", { workerId: "slot-7", fence: life, note, session: "s-41c", usage });
   await say({ inputTokens: 38200, outputTokens: 1200, usd: 0.62, turns: 9 }, "reading");
   await api("POST", "/api/tasks/life-1/fail", { workerId: "slot-7", fence: life, error: { code: "WORKER_CRASHED", message: "killed at 6.0 GB", signal: 9 } }).catch(() => api("POST", "/api/tasks/life-1/fail", { workerId: "slot-7", fence: life, error: { code: "WORKER_CRASHED", message: "killed at 6.0 GB" } }));
   life = await claim("life-1", "slot-7");
+  pass(1.6);
   await api("POST", "/api/tasks/life-1/ask", { workerId: "slot-7", fence: life, question: "The old parser lets tabs through. Keep that or refuse it?" });
+  pass(0.9);
   await api("POST", "/api/tasks/life-1/answer", { text: "Refuse them, and say so in CHANGES." });
+  pass(1.2);
   await api("POST", "/api/tasks/life-1/tell", { text: "the vectors are in tests/fold" });
   await log("life-1", "slot-7", life, "00:00  stint: attempt 2, same session\n00:06  The failure is in test_header_fold: a folded value after\n       an empty line reached the old branch.\n00:09  ▸ Read src/http/parse.c\n00:58  ▸ Edit src/http/parse.c\n01:10  stint: the agent is done; its checks start\n01:52  ✓ check build, 41 s\n02:20  ✗ check test, 28 s\n");
-  await api("POST", "/api/tasks/life-1/fail", { workerId: "slot-7", fence: life, error: { code: "CHECK_FAILED", message: "test_header_fold: expected 400, got 200" }, evidence: { checks: [{ name: "build", passed: true, ms: 41 }, { name: "test", passed: false, ms: 28 }] } });
+  await api("POST", "/api/tasks/life-1/fail", { workerId: "slot-7", fence: life, error: { code: "CHECK_FAILED", message: "test_header_fold: expected 400, got 200" }, evidence: { checks: [{ name: "build", passed: true, ms: 41000 }, { name: "test", passed: false, ms: 28000 }] } });
   life = await claim("life-1", "slot-7");
+  pass(2.6);
   await say({ inputTokens: 1240000, cacheReadTokens: 1090000, outputTokens: 38200, usd: 1.87, turns: 61, toolCalls: 140 }, "checks are running");
   await api("POST", "/api/tasks/life-1/review", { workerId: "slot-7", fence: life, result: "Folded headers are refused with 400 in both entry points.", evidence: { files: ["src/http/parse.c", "tests/http_fold.c", "CHANGES"], branch: "stint/life-1", commits: ["b8cc75f5e0d1"], links: ["https://forge.example/pull/12"], checks: [{ name: "build", passed: true, ms: 41000 }, { name: "test", passed: true, ms: 63000 }] } });
   await add({ id: "tidy-1", title: "Tidy up", group: "tidy", queue: "porting" });
@@ -413,6 +459,7 @@ const checks = {
     await page.waitForSelector('.ask.at[data-task="ask-2"]');
     await page.keyboard.press("2");
     await page.waitForSelector(".ask.over >> nth=1");
+    assert.match(await page.textContent('.ask[data-task="life-1"]'), /Folded headers are refused.*build passed.*test passed.*3 files: src\/http\/parse\.c/s, "who judges sees what was reported");
     assert.equal((await api("GET", "/api/tasks/ask-2")).answer.text, "monotonic");
     clear(page);
     await page.context().close();
@@ -1004,7 +1051,9 @@ async function takeShots(browser) {
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 try {
+  if (shots) await furnish();
   await fill();
+  pass(60);
   if (shots) await takeShots(browser);
   else {
     for (const [name, check] of Object.entries(long ? { ...checks, ...longer } : checks).filter(([each]) => each.includes(only))) {

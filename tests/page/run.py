@@ -17,6 +17,7 @@ sys.path.insert(0, str(TOP / "tests/e2e"))
 HERE = pathlib.Path(__file__).resolve().parent
 NPM_PATIENCE_S = 180
 PATIENCE_S = 600
+PAST_MS = 45 * 60 * 1000
 
 
 def skip(why):
@@ -75,15 +76,20 @@ def main():
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
         skip("chromium is not installed")
-    import stintd  # after the packages: it needs python3-jsonschema
+    import proof  # after the packages: it needs python3-jsonschema
+    import stintd
     if not asked.ui_dir and not has_site(stintd.STINTD):
         skip("stintd was built without the dashboard")
     served = ["--ui-dir", os.path.abspath(asked.ui_dir)] if asked.ui_dir else []
-    server = stintd.Server(*served)
+    clocks = None
+    if asked.screenshots and os.path.exists(proof.CLOCKS_SO):  # three quarters of an hour to show
+        clocks = proof.Clocks()
+        clocks.set(wall_ms=-PAST_MS)
+    server = proof.Server(*served, "--set", "sweep.intervalMs=10", clocks=clocks) if clocks else stintd.Server(*served)
     try:
         environment = {**os.environ, "STINT_URL": server.url, "STINT_TOKEN": server.token, "CHROMIUM": chromium,
                        "PAGE_LONG": "1" if asked.long else "", "PAGE_SHOTS": os.path.abspath(asked.screenshots) if asked.screenshots else "",
-                       "PAGE_ONLY": asked.only, "PAGE_STINTD": " ".join([stintd.STINTD, *served]), "PAGE_MODULES": str(place / "node_modules"), "PAGE_BENCH": asked.bench or ""}
+                       "PAGE_CLOCKS": clocks.file.name if clocks else "", "PAGE_ONLY": asked.only, "PAGE_STINTD": " ".join([stintd.STINTD, *served]), "PAGE_MODULES": str(place / "node_modules"), "PAGE_BENCH": asked.bench or ""}
         done = subprocess.run(["node", str(HERE / ("bench.mjs" if asked.bench else "page.mjs"))], env=environment, timeout=PATIENCE_S, check=False)
     finally:
         server.end()

@@ -70,6 +70,8 @@ static const struct op_row {
 	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_ENROL] = {"enrol", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_TOKEN_RENEW] = {"token-renew", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_LOGIN_CODE] = {"login-code", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_LOGIN] = {"login", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_LOGOUT] = {"logout", NOUN_TASK, 0, "credentials touch no task"},

@@ -361,6 +361,8 @@ static void follow_noun(struct sim *sim, const struct record *record)
 	case EVENT_SCHEDULE_FAILING:
 	case EVENT_TOKEN_CREATED:
 	case EVENT_TOKEN_REVOKED:
+	case EVENT_TOKEN_RENEWED:
+	case EVENT_TOKEN_SETTLED:
 	case EVENT_TOKEN_KEY_ROTATED:
 	case EVENT_TOKEN_ADMIN_REPLACED:
 	case EVENT_SERVER_AUDITED:

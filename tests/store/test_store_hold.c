@@ -121,6 +121,32 @@ static void then_one_task_tries_and_if_it_works_the_others_follow_slowly(void **
 	claimed(world, "w", NULL, "c");
 }
 
+/* Else a turn, the claims that it wakes, and their turn would follow each other for ever. */
+static void the_time_of_the_next_claim_wakes_claims_once(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	create(world, "a", "team");
+	create(world, "b", "team");
+	exhaust(world, "a", "w", claimed(world, "w", NULL, "a"), NULL);
+	world_pass(world, MINUTES(6));
+	struct command progress = say_report(COMMAND_PROGRESS, "a", "w", claimed(world, "w", NULL, "a"));
+	progress.uses = true;
+	world_run(world, &progress);
+	claimed(world, "w", NULL, "b");
+	assert_int_equal(store_idle_ms(world->store, world->now), 2000);
+	world_pass(world, 2000);
+	world_run(world, NULL);
+	assert_true(store_holds_let(world->store));
+	world_run(world, NULL);
+	assert_false(store_holds_let(world->store));
+	assert_true(store_idle_ms(world->store, world->now) > 2000);
+	create(world, "c", "team");
+	claimed(world, "w", NULL, "c");
+	claimed(world, "w", NULL, NULL);
+}
+
 static void a_probe_that_ends_without_a_word_makes_room_for_the_next(void **state)
 {
 	struct world *world = *state;
@@ -310,6 +336,7 @@ int main(void)
 		ON_BOTH(tasks_of_a_held_account_are_passed_over_and_others_are_not),
 		ON_BOTH(a_claim_by_id_of_a_held_task_is_refused_with_its_time),
 		ON_BOTH(then_one_task_tries_and_if_it_works_the_others_follow_slowly),
+		ON_BOTH(the_time_of_the_next_claim_wakes_claims_once),
 		ON_BOTH(a_probe_that_ends_without_a_word_makes_room_for_the_next),
 		ON_BOTH(a_worker_whose_account_is_held_takes_no_task_of_its_executor),
 		ON_BOTH(a_claimant_takes_only_tasks_of_its_accounts_or_of_none),

@@ -131,6 +131,32 @@ static void a_token_at_the_border_of_two_chunks_is_blanked_in_both(void **state)
 	assert_true(world->result.repeated);
 }
 
+/* Part by part: the second one begins a chunk, and only the third one makes the token whole. */
+static void a_token_in_three_parts_is_blanked_in_the_chunk_before(void **state)
+{
+	struct world *world = *state;
+	static char block[LOG_CHUNK_MAX + 1];
+	static const char begin[] = "stint_worker_1_abcdefghijklmnopqrstuvwxyz";
+	struct span middle = SPAN("0123456789"), end = SPAN("ABCDEFG there");
+	struct reading reading;
+
+	memset(block, ' ', sizeof block - 1);
+	memcpy(block + sizeof block - sizeof begin, begin, sizeof begin);
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(say_log(world, "a", fence, 0, span_of(block)), REFUSED_NOTHING);
+	assert_int_equal(say_log(world, "a", fence, LOG_CHUNK_MAX, middle), REFUSED_NOTHING);
+	assert_int_equal(
+		say_log(world, "a", fence, LOG_CHUNK_MAX + (int64_t)middle.len, end), REFUSED_NOTHING);
+	memset(strstr(block, "abc"), '*', 26);
+	struct log_piece *piece = read_from(world, &reading, 0, 0, 1 << 20);
+	assert_int_equal(piece->data.len, LOG_CHUNK_MAX + middle.len + end.len);
+	assert_memory_equal(piece->data.data, block, LOG_CHUNK_MAX);
+	assert_memory_equal(
+		piece->data.data + LOG_CHUNK_MAX, "***************** there", middle.len + end.len);
+	arena_done(&reading.arena);
+}
+
 static void only_the_holder_of_the_live_claim_appends(void **state)
 {
 	struct world *world = *state;
@@ -331,6 +357,7 @@ int main(void)
 		ON_BOTH(a_repeat_is_answered_again_and_other_bytes_are_refused),
 		ON_BOTH(a_token_that_comes_in_parts_is_blanked),
 		ON_BOTH(a_token_at_the_border_of_two_chunks_is_blanked_in_both),
+		ON_BOTH(a_token_in_three_parts_is_blanked_in_the_chunk_before),
 		ON_BOTH(only_the_holder_of_the_live_claim_appends),
 		ON_BOTH(every_attempt_has_a_log_of_its_own_and_the_oldest_give_way),
 		ON_BOTH(a_long_log_keeps_its_ends_and_says_what_is_missing),

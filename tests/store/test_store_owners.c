@@ -506,6 +506,30 @@ static void a_cut_lease_is_cut_after_a_crash_too(void **state)
 	assert_true(worker(world, "w1").lease.deadline_ms <= world->now.lease_ms + 2 * LEASE_CUT_MS);
 }
 
+/* What a sweep writes must leave room for retention, which makes room. */
+static void no_lease_is_cut_while_the_disk_is_full(void **state)
+{
+	struct world *world = *state;
+	struct command long_lived = say_register("w1");
+	struct command revoke = {.kind = COMMAND_TOKEN_REVOKE, .token = {.id = SPAN("x1")}};
+
+	if (world->on_disk)
+		skip();
+	uint32_t owner = with_token(world, "x1");
+	long_lived.beat.lease_ms = INT64_C(3600) * 1000;
+	run(world, owner, long_lived);
+	int64_t end_ms = worker(world, "w1").lease.deadline_ms;
+	assert_int_equal(world_run(world, &revoke)->refusal, REFUSED_NOTHING);
+	memory_set_full(world->backend, true);
+	assert_int_equal(world_create(world, "a", "q"), REFUSED_UNAVAILABLE);
+	memory_set_full(world->backend, false);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_false(store_is_degraded(world->store));
+	assert_int_equal(worker(world, "w1").lease.deadline_ms, end_ms);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(worker(world, "w1").lease.deadline_ms, world->now.lease_ms + LEASE_CUT_MS);
+}
+
 static void a_lease_that_ends_sooner_and_those_of_others_stay(void **state)
 {
 	struct world *world = *state;
@@ -657,6 +681,7 @@ int main(void)
 		ON_BOTH(the_leases_beneath_a_revoked_token_end_within_a_minute),
 		ON_BOTH(a_cut_lease_is_cut_after_a_crash_too),
 		ON_BOTH(a_lease_that_ends_sooner_and_those_of_others_stay),
+		ON_BOTH(no_lease_is_cut_while_the_disk_is_full),
 		ON_BOTH(nobody_uses_up_the_names_of_others),
 		ON_BOTH(a_refused_command_leaves_no_name_behind),
 	};

@@ -326,6 +326,17 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 		command.token = (struct command_token){
 			.id = SPAN("tok"), .kind = TOKEN_WORKER, .name = SPAN("n"), .hash = {1}};
 		break;
+	case COMMAND_ENROL:
+		command.token = (struct command_token){.id = SPAN("new"),
+			.kind = TOKEN_WORKER,
+			.name = SPAN("n"),
+			.code = SPAN("tok"),
+			.shown = {1},
+			.hash = {2}};
+		break;
+	case COMMAND_TOKEN_RENEW:
+		command.token = (struct command_token){.id = SPAN("tok"), .shown = {1}, .hash = {3}};
+		break;
 	case COMMAND_LOGIN_CODE:
 	case COMMAND_LOGIN:
 	case COMMAND_LOGOUT:

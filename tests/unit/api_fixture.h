@@ -19,6 +19,7 @@
 #include "api/api.h"
 #include "base/take.h"
 #include "base/base36.h"
+#include "api_store.h"
 #include "wire/json/json.h"
 
 #define EVERYTHING                                                                  \
@@ -206,31 +207,6 @@ int store_page_workers(const struct store *context, uint32_t *at, uint32_t limit
 	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
 }
 
-int store_each_parent(
-	struct store *context, int64_t seq, int (*each)(void *, int64_t, bool), void *each_context)
-{
-	(void)context;
-	(void)seq;
-	return each(each_context, 1, false);
-}
-
-int store_count_subtasks(struct store *context, int64_t seq, struct arena *arena, uint32_t *ret_made)
-{
-	(void)context;
-	(void)seq;
-	(void)arena;
-	*ret_made = 1;
-	return 0;
-}
-
-int store_each_subtask(struct store *context, int64_t seq, struct arena *arena, int (*each)(void *, int64_t),
-	void *each_context)
-{
-	(void)context;
-	(void)arena;
-	return each(each_context, seq + 1);
-}
-
 bool store_offers(const struct store *context, int64_t seq, struct span worker, struct moment now)
 {
 	(void)context;
@@ -259,14 +235,6 @@ int store_read_worker(const struct store *context, struct span id, struct worker
 	return 0;
 }
 
-int store_each_held(
-	struct store *context, struct span worker, int (*each)(void *, struct span), void *each_context)
-{
-	(void)context;
-	(void)worker;
-	return each(each_context, SPAN("t-1"));
-}
-
 /* slot-1 has crashed too often. */
 int store_each_slot(
 	const struct store *context, int (*each)(void *, const struct slot_document *), void *each_context)
@@ -277,14 +245,6 @@ int store_each_slot(
 	slot_init(&slot.slot);
 	slot.slot.state = SLOT_QUARANTINED;
 	return each(each_context, &slot);
-}
-
-uint32_t store_slot_owner(const struct store *context, uint32_t slot, int64_t wall_ms)
-{
-	(void)context;
-	(void)slot;
-	(void)wall_ms;
-	return PRINCIPAL_NOBODY;
 }
 
 int store_read_slot(const struct store *context, struct span name, struct slot_document *ret_slot)
@@ -311,39 +271,6 @@ struct stats_key stats_first_key(int64_t hour)
 {
 	(void)hour;
 	return (struct stats_key){.len = 0};
-}
-
-int store_page_stats(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
-	void (*each)(void *context, int64_t hour, struct span queue, uint32_t step,
-		const struct stats_cell *cells),
-	void *context)
-{
-	(void)store, (void)key, (void)limit, (void)each, (void)context;
-	*ret_more = false;
-	return 0;
-}
-
-void store_each_fresh_stats(const struct store *store,
-	void (*each)(void *context, int64_t minute, struct span queue, const struct stats_cell *cell),
-	void *context)
-{
-	(void)store, (void)each, (void)context;
-}
-
-int store_page_spent(struct store *store, struct stats_key *key, uint32_t limit, bool *ret_more,
-	void (*each)(void *context, int64_t hour, struct span executor, const struct spent_counts *counts),
-	void *context)
-{
-	(void)store, (void)key, (void)limit, (void)each, (void)context;
-	*ret_more = false;
-	return 0;
-}
-
-void store_each_fresh_spent(const struct store *store,
-	void (*each)(void *context, int64_t minute, struct span executor, const struct spent_counts *counts),
-	void *context)
-{
-	(void)store, (void)each, (void)context;
 }
 
 int store_each_queue(const struct store *context,
@@ -450,71 +377,6 @@ bool store_is_degraded(const struct store *context)
 	return ((struct dialogue *)context)->degraded;
 }
 
-int store_read_schedule(const struct store *context, struct span id, struct schedule_document *ret_document)
-{
-	static const struct schedule schedule = {.id = {"nightly", 7},
-		.kind = PLAN_EVERY,
-		.every_ms = 60000,
-		.task = {"{}", 2},
-		.maker = {"alice", 5}};
-	static const struct schedule_state state = {.version = 7};
-	static const struct schedule_plan plan = {.kind = PLAN_EVERY, .every_ms = 60000};
-
-	(void)context;
-	if (!span_equal(id, schedule.id))
-		return -ENOENT;
-	*ret_document = (struct schedule_document){&schedule, &state, &plan, 60000};
-	return 0;
-}
-
-int store_page_schedules(const struct store *context, struct span after, uint32_t limit, bool *ret_more,
-	int (*each)(void *context, const struct schedule_document *document), void *each_context)
-{
-	struct schedule_document document;
-
-	(void)limit;
-	*ret_more = false;
-	store_read_schedule(context, SPAN("nightly"), &document);
-	return after.len > 0 ? 0 : each(each_context, &document);
-}
-
-int store_schedule_of(struct store *context, const struct task *task, struct arena *arena,
-	struct span *ret_id, int64_t *ret_planned_ms)
-{
-	(void)context;
-	(void)task;
-	(void)arena;
-	(void)ret_id;
-	(void)ret_planned_ms;
-	return -ENOENT;
-}
-
-bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
-{
-	(void)context;
-	(void)number;
-	(void)ret_text;
-	return false;
-}
-
-uint32_t store_damages(const struct store *context)
-{
-	(void)context;
-	return 0;
-}
-
-const char *store_damage_text(const struct store *context)
-{
-	(void)context;
-	return NULL;
-}
-
-int64_t store_next_cursor(struct store *context, int64_t after)
-{
-	(void)context;
-	return after;
-}
-
 __attribute__((unused)) static bool is_draining(void *context)
 {
 	return ((struct dialogue *)context)->draining;
@@ -523,36 +385,6 @@ __attribute__((unused)) static bool is_draining(void *context)
 /* ---- the dialogue ---- */
 
 /* ---- what no test looks at ---- */
-
-int store_read_columns(struct store *context, int64_t seq, struct arena *arena, struct task *ret_task)
-{
-	(void)context;
-	(void)arena;
-	*ret_task = (struct task){.seq = seq, .version = 1};
-	return 0;
-}
-
-int store_read_bulk(const struct store *context, uint32_t number, struct bulk_document *ret_document)
-{
-	static const struct bulk bulk = {.number = 1,
-		.action = BULK_MOVE,
-		.queue = {"q", 1},
-		.filter = {"{\"all\":true}", 12},
-		.actor = {"a", 1}};
-	static const struct bulk_progress progress = {
-		.state = BULK_RUNNING, .last = 9, .matched = 9, .done = 2};
-
-	(void)context;
-	if (number != 1)
-		return -ENOENT;
-	*ret_document = (struct bulk_document){&bulk, &progress};
-	return 0;
-}
-
-bool store_next_bulk(const struct store *context, uint32_t *number, struct bulk_document *ret_document)
-{
-	return ++*number == 1 && store_read_bulk(context, 1, ret_document) == 0;
-}
 
 int store_read_body(struct store *context, int64_t seq, struct arena *arena, struct span *ret_body)
 {
@@ -571,28 +403,6 @@ int store_each_member(
 	(void)each;
 	(void)each_context;
 	return 0;
-}
-
-const struct workflows *store_workflows(const struct store *context)
-{
-	(void)context;
-	return &workflows_built_in;
-}
-
-struct span store_worker_id(const struct store *context, uint32_t handle)
-{
-	(void)context;
-	(void)handle;
-	return SPAN("w1");
-}
-
-int store_first_parent(struct store *context, int64_t seq, bool dead, int64_t *ret_parent)
-{
-	(void)context;
-	(void)seq;
-	(void)dead;
-	(void)ret_parent;
-	return -ENOENT;
 }
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
@@ -621,24 +431,6 @@ int store_read_session(
 	return 0;
 }
 
-int store_read_prompt(struct store *context, int64_t seq, struct arena *arena, struct span *ret_prompt)
-{
-	(void)context;
-	(void)seq;
-	(void)arena;
-	*ret_prompt = SPAN("You work.");
-	return 0;
-}
-
-int store_read_agent(struct store *context, int64_t seq, struct arena *arena, struct span *ret_agent)
-{
-	(void)context;
-	(void)seq;
-	(void)arena;
-	*ret_agent = SPAN("{\"adapter\":\"claude\",\"host\":\"h\",\"attach\":\"claude --resume u\"}");
-	return 0;
-}
-
 int store_page_sessions(const struct store *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, int64_t, int64_t), void *each_context)
 {
@@ -661,16 +453,6 @@ int store_each_login(
 	(void)each;
 	(void)each_context;
 	return 0;
-}
-
-bool store_signing_key(const struct store *context, uint32_t place, struct span *ret_id, int64_t *ret_made_ms)
-{
-	(void)context;
-	if (place > 1)
-		return false;
-	*ret_id = place == 0 ? SPAN("1-00000002") : SPAN("1-00000001");
-	*ret_made_ms = 1000 * (2 - (int64_t)place);
-	return true;
 }
 
 #ifndef FIXTURE_WITHOUT_TOKENS
@@ -926,24 +708,3 @@ __attribute__((unused)) static bool is(struct span text, const char *expected)
 }
 
 #define DIALOGUE(test) cmocka_unit_test_setup_teardown(test, dialogue_begin, dialogue_end)
-
-bool store_next_hold(const struct store *store, uint32_t *at, struct hold_document *ret_hold)
-{
-	(void)store;
-	if ((*at)++ > 0)
-		return false;
-	*ret_hold = (struct hold_document){
-		.name = SPAN("work"), .hold = {.state = HOLD_HELD, .since_ms = 1, .until_ms = 2}, .tasks = 3};
-	return true;
-}
-
-bool store_next_account(
-	const struct store *store, struct account_cursor *at, struct account_document *ret_account)
-{
-	(void)store;
-	if (at->begun)
-		return false;
-	at->begun = true;
-	*ret_account = (struct account_document){SPAN("work"), SPAN("claude"), SPAN("w1")};
-	return true;
-}

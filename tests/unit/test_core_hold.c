@@ -119,6 +119,22 @@ static void only_the_claim_that_tries_proves_that_it_works(void **state)
 	held(hold_prove(&hold, 7, 70, &w->given), EVENT_HOLD_CLOSED, HOLD_RELEASING);
 }
 
+static void the_time_of_the_next_claim_comes_once(void **state)
+{
+	struct world *w = *state;
+	struct hold hold = probing(w, opened(w, CODE_QUOTA, 0));
+
+	hold = hold_claimed(&hold, 7, 70, &w->given);
+	hold = hold_prove(&hold, 7, 70, &w->given).hold;
+	int64_t end_ms = hold_next_ms(&hold);
+	hold = hold_claimed(&hold, 8, 80, &w->given);
+	assert_int_equal(hold_next_ms(&hold), w->given.now.wall_ms + SECONDS(2));
+	pass_time(w, SECONDS(2));
+	hold = held(hold_due(&hold, &w->given), EVENT_NONE, HOLD_RELEASING);
+	assert_int_equal(hold_next_ms(&hold), end_ms);
+	assert_true(hold_lets(&hold, false, &w->given));
+}
+
 static void it_is_released_a_few_claims_a_minute_for_ten_minutes(void **state)
 {
 	struct world *w = *state;
@@ -176,6 +192,7 @@ int main(void)
 		TEST(a_lost_login_is_held_until_a_person_acts),
 		TEST(then_one_claim_at_a_time_tries),
 		TEST(only_the_claim_that_tries_proves_that_it_works),
+		TEST(the_time_of_the_next_claim_comes_once),
 		TEST(it_is_released_a_few_claims_a_minute_for_ten_minutes),
 		TEST(a_failure_while_it_is_released_is_the_next_hold_in_a_row),
 		TEST(a_task_of_a_held_account_stays_in_line_with_its_error),

@@ -47,6 +47,7 @@ static const struct {
 	{429, "queue_full"},
 	{503, "not_leader"},
 	{503, "busy"},
+	{503, "not_leader"},
 };
 
 /* Ours, beyond that list. */

@@ -15,7 +15,7 @@ static struct task superseded(struct world *w)
 {
 	struct task task = keyed(running_task(w));
 
-	return task_supersede(&task, SUCCESSOR, &w->given).task;
+	return task_supersede(&task, SUCCESSOR).task;
 }
 
 static void a_key_is_held_until_the_end_or_for_its_time_past_done(void **state)
@@ -65,7 +65,7 @@ static void what_is_in_line_gives_way_at_once(void **state)
 {
 	struct world *w = *state;
 	struct task task = keyed(ready_task(w));
-	struct task_decision decision = task_supersede(&task, SUCCESSOR, &w->given);
+	struct task_decision decision = task_supersede(&task, SUCCESSOR);
 
 	assert_int_equal(decision.event, EVENT_TASK_CANCELLED);
 	assert_int_equal(decision.task.state, TASK_CANCELLED);
@@ -130,7 +130,7 @@ static void a_retry_ends_what_a_task_had_to_do_with_others_of_its_key(void **sta
 	struct world *w = *state;
 	struct task task = keyed(ready_task(w));
 
-	task = task_supersede(&task, SUCCESSOR, &w->given).task;
+	task = task_supersede(&task, SUCCESSOR).task;
 	assert_int_equal(task_retry(&task, true, &w->given).refusal, REFUSED_TASK_EXISTS);
 	task = task_retry(&task, false, &w->given).task;
 	assert_int_equal(task.state, TASK_READY);

@@ -36,8 +36,8 @@ static void issue(struct world *w, const char *host)
 		tls_authority_issue(w->authority, &host, 1, now_ms() + YEAR_MS, &w->cert, &w->key), 0);
 	tls_identity_free(w->identity);
 	w->identity = NULL;
-	assert_int_equal(
-		tls_identity_new(buf_span(&w->cert), buf_span(&w->key), now_ms(), &w->identity, w->complaint),
+	assert_int_equal(tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(),
+				 &w->identity, w->complaint),
 		0);
 }
 
@@ -235,14 +235,19 @@ static void a_pair_is_checked_before_it_is_used(void **state)
 	struct tls_identity *other = NULL;
 	struct span cert = buf_span(&w->cert), key = buf_span(&w->key);
 
-	assert_int_equal(
-		tls_identity_new(cert, buf_span(&w->ca_key), now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(tls_identity_new(cert, buf_span(&w->ca_key), (struct span){0}, now_ms(), &other,
+				 w->complaint),
+		-EINVAL);
 	assert_non_null(strstr(w->complaint, "do not belong together"));
-	assert_int_equal(tls_identity_new(cert, cert, now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(cert, cert, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
 	assert_non_null(strstr(w->complaint, "the key cannot be read"));
-	assert_int_equal(tls_identity_new(key, key, now_ms(), &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(key, key, (struct span){0}, now_ms(), &other, w->complaint), -EINVAL);
 	assert_non_null(strstr(w->complaint, "the certificate cannot be read"));
-	assert_int_equal(tls_identity_new(cert, key, now_ms() + 2 * YEAR_MS, &other, w->complaint), -EINVAL);
+	assert_int_equal(
+		tls_identity_new(cert, key, (struct span){0}, now_ms() + 2 * YEAR_MS, &other, w->complaint),
+		-EINVAL);
 	assert_non_null(strstr(w->complaint, "the certificate is valid from 2020-01-01"));
 	assert_null(other);
 }
@@ -290,6 +295,66 @@ static void an_empty_file_is_no_authority(void **state)
 	assert_non_null(strstr(w->complaint, "there is no certificate in it"));
 }
 
+static bool is_wanted(void *context, const unsigned char hash[TLS_HASH_BYTES])
+{
+	return memcmp(context, hash, TLS_HASH_BYTES) == 0;
+}
+
+static void pin(struct world *w, unsigned char hash[TLS_HASH_BYTES])
+{
+	tls_trust_free(w->trust);
+	w->trust = NULL;
+	assert_int_equal(tls_trust_pinned(is_wanted, hash, &w->trust, w->complaint), 0);
+}
+
+static void an_authority_is_found_by_its_hash_and_kept(void **state)
+{
+	unsigned char hash[TLS_HASH_BYTES], found[TLS_HASH_BYTES];
+	struct world *w = *state;
+
+	assert_int_equal(tls_hash(buf_span(&w->ca), hash), 0);
+	pin(w, hash);
+	assert_null(tls_trust_found(w->trust).data);
+	assert_int_equal(shake(w, "queue.example", SIZE_MAX), 1);
+	assert_int_equal(tls_hash(tls_trust_found(w->trust), found), 0);
+	assert_memory_equal(hash, found, sizeof hash);
+	expect(w->client, w->server, "a code");
+}
+
+static void another_hash_another_name_and_a_foreign_certificate_behind_the_right_authority_are_refused(
+	void **state)
+{
+	unsigned char hash[TLS_HASH_BYTES];
+	struct tls_authority *foreign;
+	struct world *w = *state;
+	const char *host = "queue.example";
+
+	assert_int_equal(tls_hash(buf_span(&w->ca), hash), 0);
+	pin(w, hash);
+	assert_int_equal(shake(w, "other.example", SIZE_MAX), -EKEYREJECTED);
+	hash[0] ^= 1;
+	tls_free(w->client);
+	tls_free(w->server);
+	pin(w, hash);
+	assert_int_equal(shake(w, host, SIZE_MAX), -EKEYREJECTED);
+	assert_non_null(strstr(tls_complaint(w->client), "does not show the authority that the code names"));
+	hash[0] ^= 1; /* the stranger shows the true authority, and has no certificate of it */
+	tls_free(w->client);
+	tls_free(w->server);
+	pin(w, hash);
+	assert_int_equal(tls_authority_new("a stranger", now_ms() + YEAR_MS, &foreign), 0);
+	buf_clear(&w->cert);
+	buf_clear(&w->key);
+	assert_int_equal(tls_authority_issue(foreign, &host, 1, now_ms() + YEAR_MS, &w->cert, &w->key), 0);
+	tls_authority_free(foreign);
+	tls_identity_free(w->identity);
+	assert_int_equal(tls_identity_new(buf_span(&w->cert), buf_span(&w->key), buf_span(&w->ca), now_ms(),
+				 &w->identity, w->complaint),
+		0);
+	assert_int_equal(shake(w, host, SIZE_MAX), -EKEYREJECTED);
+	assert_null(tls_trust_found(w->trust).data);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -307,6 +372,8 @@ int main(void)
 		TEST(facts_name_hosts_and_addresses),
 		TEST(an_authority_is_read_again_and_signs_no_nonsense),
 		TEST(an_empty_file_is_no_authority),
+		TEST(an_authority_is_found_by_its_hash_and_kept),
+		TEST(another_hash_another_name_and_a_foreign_certificate_behind_the_right_authority_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

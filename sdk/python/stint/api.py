@@ -33,7 +33,7 @@ Batch: TypeAlias = "Drafts | Batch2"
 Drafts: TypeAlias = "list[Any]"
 WorkerState: TypeAlias = "Literal[\"unknown\", \"active\", \"quiet\", \"terminating\", \"inactive\"]"
 TokenKind: TypeAlias = "Literal[\"admin\", \"operator\", \"producer\", \"worker\", \"approver\", \"emit\", \"viewer\", \"metrics\"] | str"
-TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3"
+TokenDraft: TypeAlias = "TokenDraft1 | TokenDraft2 | TokenDraft3 | TokenDraft4"
 ConfigOrigin: TypeAlias = "Literal[\"default\", \"file\", \"environment\", \"flag\"]"
 Errors: TypeAlias = "list[ErrorsItem]"
 Code: TypeAlias = "Literal[\"invalid\", \"not_found\", \"forbidden\", \"task_exists\", \"stale_claim\", \"not_claimed\", \"claimed_by_other\", \"already_terminal\", \"bad_transition\", \"question_changed\", \"queue_paused\", \"queue_draining\", \"limited\", \"group_closed\", \"in_use\", \"slot_taken\", \"slot_quarantined\", \"worker_full\", \"TOKEN_MISMATCH\", \"WORKER_INACTIVE\", \"cursor_gone\", \"backup_running\", \"backup_exists\", \"bad_offset\", \"version_mismatch\", \"idempotency_conflict\", \"too_large\", \"unauthorized\", \"method_not_allowed\", \"unsupported_media_type\", \"wrong_host\", \"rate_limited\", \"quota_exceeded\", \"queue_full\", \"unavailable\", \"disk_low\", \"store_damaged\", \"not_leader\", \"busy\", \"bad_request\", \"EXECUTION_DISARMED\", \"NOT_AUTONOMOUS_TASK\", \"gate_required\", \"schedule_exists\", \"code_gone\"]"
@@ -849,7 +849,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "token.renewed", "token.settled", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -870,6 +870,8 @@ class TokenDraft1(TypedDict):
     task: NotRequired[None]
     fence: NotRequired[None]
     role: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
 
 
 class TokenDraft2(TypedDict):
@@ -880,6 +882,8 @@ class TokenDraft2(TypedDict):
     queues: NotRequired[None]
     expiresInMs: NotRequired[None]
     role: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
 
 
 class TokenDraft3(TypedDict):
@@ -890,6 +894,20 @@ class TokenDraft3(TypedDict):
     expiresInMs: NotRequired[None]
     task: NotRequired[None]
     fence: NotRequired[None]
+    uses: NotRequired[None]
+    tokenLivesMs: NotRequired[None]
+
+
+class TokenDraft4(TypedDict):
+    kind: Literal["join"]
+    name: NotRequired[str | None]
+    queues: NotRequired[list[Name] | None]
+    expiresInMs: NotRequired[int | None]
+    uses: NotRequired[int | None]
+    tokenLivesMs: NotRequired[int | None]
+    task: NotRequired[None]
+    fence: NotRequired[None]
+    role: NotRequired[None]
 
 
 class SigningKeysKeysItem(TypedDict):
@@ -904,7 +922,7 @@ class SigningKeys(TypedDict):
 
 class Token(TypedDict):
     id: str
-    kind: TokenKind
+    kind: TokenKind | Literal["join"]
     name: str
     queues: NotRequired[Names]
     createdAt: Moment
@@ -912,6 +930,13 @@ class Token(TypedDict):
     expiresAt: Moment | None
     revokedAt: NotRequired[Moment]
     revokedBy: NotRequired[str]
+    uses: NotRequired[int]
+    used: NotRequired[int]
+    tokenLivesMs: NotRequired[int]
+    join: NotRequired[str]
+    renewInMs: NotRequired[int]
+    renewedAt: NotRequired[Moment]
+    previousUntil: NotRequired[Moment]
     token: NotRequired[str]
 
 
@@ -985,6 +1010,7 @@ class Version(TypedDict):
     starts: NotRequired[int]
     startedAt: NotRequired[Moment]
     uptimeMs: NotRequired[int]
+    now: NotRequired[Moment]
     armed: NotRequired[bool]
 
 
@@ -1712,6 +1738,38 @@ Stats = TypedDict("Stats", {
 })
 
 
+class JoinCode(TypedDict):
+    id: str
+    kind: Literal["join"]
+    name: str
+    queues: NotRequired[Names]
+    createdAt: Moment
+    createdBy: str
+    expiresAt: Moment
+    uses: int
+    used: int
+    tokenLivesMs: int
+    url: NotRequired[str]
+    code: str
+
+
+class EnrolBody(TypedDict):
+    code: str
+    id: str
+    hash: str
+    host: NotRequired[str | None]
+
+
+class RenewBody(TypedDict):
+    hash: NotRequired[str | None]
+
+
+class Certificate(TypedDict):
+    endsAt: Moment
+    stale: NotRequired[Literal[True]]
+    problem: NotRequired[str]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -1724,6 +1782,7 @@ class HealthzReply(TypedDict):
     status: Literal["ready", "standby"]
     leader: NotRequired[Leader]
     damage: NotRequired[int]
+    certificate: NotRequired[Certificate]
 
 
 class ReadyzReply(TypedDict):
@@ -1731,6 +1790,7 @@ class ReadyzReply(TypedDict):
     leader: NotRequired[Leader]
     damage: NotRequired[int]
     places: NotRequired[list[str]]
+    certificate: NotRequired[Certificate]
 
 
 class LeaderReply(TypedDict):
@@ -2132,7 +2192,7 @@ class Api:
         """List credentials: `GET /api/tokens`."""
         return self.call("GET", "/api/tokens", repeatable=True)
 
-    def create_token(self, body: TokenDraft) -> Token | ClaimToken | LoginCode:
+    def create_token(self, body: TokenDraft) -> Token | ClaimToken | LoginCode | JoinCode:
         """Give somebody a credential: `POST /api/tokens`."""
         return self.call("POST", "/api/tokens", body=body)
 
@@ -2363,3 +2423,11 @@ class Api:
     def mcp(self, body: RpcMessage, *, admin: str | None = None, transport: str | None = None) -> RpcMessage:
         """Tools for agents, by MCP: `POST /mcp`."""
         return self.call("POST", "/mcp", body=body, query={"admin": admin, "transport": transport})
+
+    def enroll(self, body: EnrolBody) -> Token:
+        """A machine shows its code and gets a token of a worker: `POST /api/enroll`."""
+        return self.call("POST", "/api/enroll", body=body)
+
+    def renew_token(self, body: RenewBody) -> Token:
+        """Give the caller's token a new secret: `POST /api/renew`."""
+        return self.call("POST", "/api/renew", body=body)

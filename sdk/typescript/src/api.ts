@@ -122,15 +122,15 @@ export type HoldLifted = { credential: Name; state: "none" };
 /** An account that a live worker announced. */
 export type Account = { name: Name; executor: Name; worker: string };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "token.renewed" | "token.settled" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
 /** A credential for somebody; or one for a claim that the caller holds, to hand to the program that does the work. */
-export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null; role?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null; role?: null } | { kind: "login"; name?: string | null; role?: LoginRole | null; queues?: null; expiresInMs?: null; task?: null; fence?: null };
+export type TokenDraft = { kind: TokenKind; name: string; queues?: Array<Name> | null; expiresInMs?: number | null; task?: null; fence?: null; role?: null; uses?: null; tokenLivesMs?: null } | { kind: "claim"; task: AnyId; fence: Decimal; name?: null; queues?: null; expiresInMs?: null; role?: null; uses?: null; tokenLivesMs?: null } | { kind: "login"; name?: string | null; role?: LoginRole | null; queues?: null; expiresInMs?: null; task?: null; fence?: null; uses?: null; tokenLivesMs?: null } | { kind: "join"; name?: string | null; queues?: Array<Name> | null; expiresInMs?: number | null; uses?: number | null; tokenLivesMs?: number | null; task?: null; fence?: null; role?: null };
 export type SigningKeys = { keys: Array<{ id: string; createdAt: Moment | null; signs: boolean }> };
 /** A credential, without its secret. */
-export type Token = { id: string; kind: TokenKind; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment | null; revokedAt?: Moment; revokedBy?: string; token?: string };
+export type Token = { id: string; kind: TokenKind | "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment | null; revokedAt?: Moment; revokedBy?: string; uses?: number; used?: number; tokenLivesMs?: number; join?: string; renewInMs?: number; renewedAt?: Moment; previousUntil?: Moment; token?: string };
 export type ClaimToken = { kind: "claim"; task: Id; fence: Decimal; workerId: AnyId; token: string };
 export type BackupWanted = { file?: string | null };
 export type Backup = { file: string; path: string; bytes: number; lastEvent: number };
@@ -139,7 +139,7 @@ export type QueryAnswer = { columns: Array<string>; rows: Array<Array<string | n
 /** Where a value came from: the name of the flag or variable, or the path of the file with line and column. */
 export type ConfigOrigin = "default" | "file" | "environment" | "flag";
 export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
-export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; armed?: boolean };
+export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; now?: Moment; armed?: boolean };
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
@@ -257,6 +257,12 @@ export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?:
 export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
 export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
 export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
+/** A code for machines. */
+export type JoinCode = { id: string; kind: "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment; uses: number; used: number; tokenLivesMs: number; url?: string; code: string };
+export type EnrolBody = { code: string; id: string; hash: string; host?: string | null };
+export type RenewBody = { hash?: string | null };
+/** The TLS certificate that the server shows. */
+export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -631,7 +637,7 @@ export abstract class Api {
   }
 
   /** Give somebody a credential: `POST /api/tokens`. */
-  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken | LoginCode> {
+  createToken(body: TokenDraft, options: CallOptions = {}): Promise<Token | ClaimToken | LoginCode | JoinCode> {
     return this.call("POST", "/api/tokens", { body }, options);
   }
 
@@ -656,12 +662,12 @@ export abstract class Api {
   }
 
   /** Does it serve? As /readyz, for those who ask by this name: `GET /healthz`. */
-  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number }> {
+  healthz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; certificate?: Certificate }> {
     return this.call("GET", "/healthz", { repeatable: true }, options);
   }
 
   /** Does it serve?: `GET /readyz`. */
-  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string> }> {
+  readyz(options: CallOptions = {}): Promise<{ status: "ready" | "standby"; leader?: Leader; damage?: number; places?: Array<string>; certificate?: Certificate }> {
     return this.call("GET", "/readyz", { repeatable: true }, options);
   }
 
@@ -918,5 +924,15 @@ export abstract class Api {
   /** Tools for agents, by MCP: `POST /mcp`. */
   mcp(body: RpcMessage, options: { admin?: string; transport?: string } & CallOptions = {}): Promise<RpcMessage> {
     return this.call("POST", "/mcp", { body, query: { admin: options.admin, transport: options.transport } }, options);
+  }
+
+  /** A machine shows its code and gets a token of a worker: `POST /api/enroll`. */
+  enroll(body: EnrolBody, options: CallOptions = {}): Promise<Token> {
+    return this.call("POST", "/api/enroll", { body }, options);
+  }
+
+  /** Give the caller's token a new secret: `POST /api/renew`. */
+  renewToken(body: RenewBody, options: CallOptions = {}): Promise<Token> {
+    return this.call("POST", "/api/renew", { body }, options);
   }
 }

@@ -118,6 +118,25 @@ static void put_leader(struct json_object *object, struct api_call *call)
 		put_leader_facts(object, &facts);
 }
 
+/* Its end is no secret: whoever connects sees it. Only operators are told which file is wrong. */
+static void put_certificate(struct json_object *object, struct api_call *call)
+{
+	const struct api_services *host = call->host;
+	struct api_certificate facts;
+	struct json_object certificate;
+
+	if (!host->certificate || !host->certificate(host->context, &facts) ||
+		!json_put_key(object, "certificate"))
+		return;
+	json_begin(&certificate, object->buf);
+	json_member_int(&certificate, "endsAt", facts.ends_ms);
+	if (facts.problem[0])
+		json_member_bool(&certificate, "stale", true);
+	if (facts.problem[0] && call->who.scopes & SCOPE_BIT(SCOPE_OPERATE))
+		json_member_cstr(&certificate, "problem", facts.problem);
+	json_end(&certificate);
+}
+
 void api_reply_standby(struct api_call *call, const struct api_leader *facts)
 {
 	struct json_object object;
@@ -128,13 +147,15 @@ void api_reply_standby(struct api_call *call, const struct api_leader *facts)
 	call_reply(call, 200, json_end(&object));
 }
 
-static void reply_with_leader(struct api_call *call, const char *status)
+static void reply_with_leader(struct api_call *call, const char *status, bool with_certificate)
 {
 	struct json_object object;
 
 	json_begin(&object, call->body);
 	json_member_cstr(&object, "status", status);
 	put_leader(&object, call);
+	if (with_certificate)
+		put_certificate(&object, call);
 	call_reply(call, 200, json_end(&object));
 }
 
@@ -146,7 +167,7 @@ void system_leader_read(struct api_call *call)
 	if (host->is_draining(host->context))
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping.");
 	else
-		reply_with_leader(call, "leader");
+		reply_with_leader(call, "leader", false);
 }
 
 static void reply_damaged(struct api_call *call)
@@ -159,6 +180,7 @@ static void reply_damaged(struct api_call *call)
 	json_begin(&object, call->body);
 	json_member_cstr(&object, "status", "ready");
 	put_leader(&object, call);
+	put_certificate(&object, call);
 	json_member_int(&object, "damage", store_damages(call->store));
 	if (texts && call->who.scopes & SCOPE_BIT(SCOPE_OPERATE) && json_put_key(&object, "places")) {
 		while (count < PLACES_MAX && store_damage_place(call->store, count, texts[count])) {
@@ -182,7 +204,7 @@ void system_readyz_read(struct api_call *call)
 	else if (store_damages(call->store) > 0)
 		reply_damaged(call);
 	else
-		reply_with_leader(call, "ready");
+		reply_with_leader(call, "ready", true);
 }
 
 int api_put_finding(
@@ -221,6 +243,7 @@ void system_version_read(struct api_call *call)
 		json_member_int(&object, "starts", (int64_t)about.starts);
 		json_member_int(&object, "startedAt", about.started_ms);
 		json_member_int(&object, "uptimeMs", about.up_ms);
+		json_member_int(&object, "now", call->now.wall_ms);
 		json_member_bool(&object, "armed", about.armed);
 	}
 	call_reply(call, 200, json_end(&object));

@@ -12,10 +12,13 @@
 
 #include "base/take.h"
 
-#define LIVES_MAX_MS       (INT64_C(10) * 365 * 24 * 3600 * 1000)
-#define WORKER_LIVES_MS    (INT64_C(30) * 24 * 3600 * 1000)
-#define TOKEN_NAME_MAX     100
-#define BIT_OF(row, given) (((given) >> (row)) & 1)
+#define LIVES_MAX_MS         (INT64_C(10) * 365 * 24 * 3600 * 1000)
+#define WORKER_LIVES_MS      (INT64_C(30) * 24 * 3600 * 1000)
+#define JOIN_LIVES_MS        (INT64_C(15) * 60 * 1000)
+#define JOIN_LIVES_MAX_MS    (INT64_C(7) * 24 * 3600 * 1000)
+#define MACHINE_LIVES_MIN_MS (INT64_C(10) * 1000)
+#define TOKEN_NAME_MAX       100
+#define BIT_OF(row, given)   (((given) >> (row)) & 1)
 
 /* ---- what a token may do ------------------------------------------------------------------------------ */
 
@@ -132,7 +135,7 @@ static void put_kind(struct json_object *object, enum token_kind kind, struct sp
 }
 
 /* Neither the secret nor its hash is among them. */
-static void put_members(struct json_object *object, const struct token *token)
+static void put_members(struct json_object *object, const struct token *token, int64_t now_ms)
 {
 	struct span queues[TOKEN_QUEUES_MAX];
 
@@ -148,10 +151,19 @@ static void put_members(struct json_object *object, const struct token *token)
 		json_member_int(object, "revokedAt", token->revoked_ms);
 		json_member_string(object, "revokedBy", token->revoked_by);
 	}
+	machine_put_members(object, token, now_ms);
 }
 
-/* The token that the turn left behind; with its text if it was made just now. */
-static void reply_token(struct api_call *call, int status, struct span id, struct span text)
+/* Where a machine shows its code. */
+static void put_url(const struct api_call *call, struct json_object *object)
+{
+	char url[API_URL_BYTES];
+
+	call->host->url_from_afar(call->host->context, url);
+	json_member_string_if_any(object, "url", span_of(url));
+}
+
+void token_reply(struct api_call *call, int status, struct span id, const struct minted *minted)
 {
 	const struct token *token = store_find_token(call->store, id);
 	struct json_object object;
@@ -159,9 +171,19 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 	if (!call_require(call, token, REFUSED_NOT_FOUND, NULL))
 		return;
 	json_begin(&object, call->body);
-	put_members(&object, token);
-	json_member_string_if_any(&object, "token", text);
+	put_members(&object, token, call->now.wall_ms);
+	if (minted && token->kind == TOKEN_JOIN)
+		put_url(call, &object);
+	if (minted)
+		json_member_string(&object, token->kind == TOKEN_JOIN ? "code" : "token", minted->text);
 	call_reply(call, status, json_end(&object));
+}
+
+void token_refuse_room(struct api_call *call)
+{
+	api_refuse(call, REFUSED_TOO_LARGE,
+		"There are as many tokens as the store keeps, or as many open join codes. Those that have ended are forgotten after 30 "
+		"days.");
 }
 
 /* ---- give --------------------------------------------------------------------------------------------- */
@@ -169,11 +191,11 @@ static void reply_token(struct api_call *call, int status, struct span id, struc
 struct token_body {
 	struct span kind, name, task, role;
 	struct name_list queues;
-	int64_t lives_ms;
+	int64_t lives_ms, uses, token_lives_ms;
 	uint64_t fence;
 };
 
-enum token_row { ROW_NAME, ROW_QUEUES, ROW_LIVES, ROW_TASK, ROW_FENCE, ROW_ROLE };
+enum token_row { ROW_NAME, ROW_QUEUES, ROW_LIVES, ROW_TASK, ROW_FENCE, ROW_ROLE, ROW_USES, ROW_TOKEN_LIVES };
 
 static const struct field token_fields[] = {
 	[ROW_NAME] = FIELD(token_body, name, "name", FIELD_NAME, .max = TOKEN_NAME_MAX),
@@ -182,6 +204,9 @@ static const struct field token_fields[] = {
 	[ROW_TASK] = FIELD(token_body, task, "task", FIELD_NAME, .max = COMMAND_ID_MAX),
 	[ROW_FENCE] = FIELD(token_body, fence, "fence", FIELD_DECIMAL, .max = 0),
 	[ROW_ROLE] = FIELD(token_body, role, "role", FIELD_NAME, .max = 20),
+	[ROW_USES] = FIELD(token_body, uses, "uses", FIELD_INT, .min = 1, .max = TOKEN_USES_MAX),
+	[ROW_TOKEN_LIVES] = FIELD(token_body, token_lives_ms, "tokenLivesMs", FIELD_INT,
+		.min = MACHINE_LIVES_MIN_MS, .max = LIVES_MAX_MS),
 	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" - 1 + COMMAND_NAME_MAX),
 };
 
@@ -200,14 +225,25 @@ static enum token_kind read_kind(struct form *form, struct span name, struct spa
 		kind = 0; /* which one? */
 	if (kind == 0 && name.len > 0)
 		form_error(form, "kind",
-			"must be \"admin\", \"operator\", \"producer\", \"worker\", \"claim\", \"approver\", \"gate:NAME\", \"emit\", \"viewer\", \"metrics\" or \"login\"");
+			"must be \"admin\", \"operator\", \"producer\", \"worker\", \"claim\", \"approver\", \"gate:NAME\", \"emit\", \"viewer\", \"metrics\", \"join\" or \"login\"");
 	return kind;
+}
+
+static void check_join_fields(struct form *form, bool is_join, const struct token_body *body, uint64_t given)
+{
+	if (!is_join && BIT_OF(ROW_USES, given))
+		form_error(form, "uses", "is for the kind \"join\"");
+	if (!is_join && BIT_OF(ROW_TOKEN_LIVES, given))
+		form_error(form, "tokenLivesMs", "is for the kind \"join\"");
+	if (is_join && BIT_OF(ROW_LIVES, given) && (body->lives_ms < 1 || body->lives_ms > JOIN_LIVES_MAX_MS))
+		form_error(form, "expiresInMs", "must be from 1 to 604800000 (7 days) for a code");
 }
 
 static void check_fields(
 	struct form *form, enum token_kind kind, const struct token_body *body, uint64_t given)
 {
-	if (!BIT_OF(ROW_NAME, given))
+	check_join_fields(form, kind == TOKEN_JOIN, body, given);
+	if (!BIT_OF(ROW_NAME, given) && kind != TOKEN_JOIN)
 		form_error(form, "name", "is required");
 	if (BIT_OF(ROW_TASK, given))
 		form_error(form, "task", "is for the kind \"claim\"");
@@ -236,6 +272,16 @@ static void audit(
 	call_audit(call, &call->commands[0], object, &more);
 }
 
+static void fill_join(struct command_token *token, const struct token_body *body, uint64_t given)
+{
+	if (!BIT_OF(ROW_NAME, given))
+		token->name = SPAN(MACHINE_UNNAMED);
+	if (!BIT_OF(ROW_LIVES, given))
+		token->lives_ms = JOIN_LIVES_MS;
+	token->uses = BIT_OF(ROW_USES, given) ? (uint32_t)body->uses : 1;
+	token->grants_ms = BIT_OF(ROW_TOKEN_LIVES, given) ? body->token_lives_ms : WORKER_LIVES_MS;
+}
+
 static void fill_put(struct api_call *call, const struct token_body *body, enum token_kind kind,
 	struct span gate, uint64_t given)
 {
@@ -245,7 +291,8 @@ static void fill_put(struct api_call *call, const struct token_body *body, enum 
 
 	if (!command)
 		return;
-	int r = host->mint_token(host->context, kind, call->arena, minted);
+	int r = kind == TOKEN_JOIN ? host->mint_join(host->context, call->arena, minted)
+				   : host->mint_token(host->context, kind, call->arena, minted);
 	if (!call_require(call, r == 0, REFUSED_UNAVAILABLE, NULL))
 		return;
 	struct command_token *token = &command->token;
@@ -259,8 +306,10 @@ static void fill_put(struct api_call *call, const struct token_body *body, enum 
 	};
 	if (!BIT_OF(ROW_LIVES, given) && kind == TOKEN_WORKER)
 		token->lives_ms = WORKER_LIVES_MS;
+	if (kind == TOKEN_JOIN)
+		fill_join(token, body, given);
 	memcpy(token->hash, minted->hash, sizeof token->hash);
-	audit(call, kind, gate, body->name, minted->id);
+	audit(call, kind, gate, token->name, minted->id);
 }
 
 /* ---- for one claim ------------------------------------------------------------------------------------- */
@@ -279,6 +328,7 @@ static void check_claim_fields(struct form *form, uint64_t given)
 		form_error(form, "expiresInMs", "is not for the kind \"claim\": it ends with its claim");
 	if (BIT_OF(ROW_ROLE, given))
 		form_error(form, "role", "is for the kind \"login\"");
+	check_join_fields(form, false, NULL, given);
 }
 
 /* A claim that the caller holds, or any if it is an admin. Others' tasks are not there. */
@@ -349,6 +399,7 @@ static void check_login_fields(struct form *form, const struct token_body *body,
 			form_error(form, others[i].name,
 				"is not for the kind \"login\": its code is good for 5 minutes, once");
 	}
+	check_join_fields(form, false, NULL, given);
 	if (BIT_OF(ROW_ROLE, given) && !login_role_is_known(token_kind_find(body->role)))
 		form_error(form, "role", "must be \"viewer\", \"approver\", \"operator\" or \"admin\"");
 }
@@ -391,15 +442,13 @@ void token_create_finish(struct api_call *call, const struct result *results)
 	if (call->commands[0].kind == COMMAND_LOGIN_CODE)
 		login_code_finish(call, results);
 	else if (results[0].refusal == REFUSED_TOO_LARGE)
-		api_refuse(call, REFUSED_TOO_LARGE,
-			"There are as many tokens as the store keeps. Those that have ended are forgotten after 30 days.");
+		token_refuse_room(call);
 	else if (results[0].refusal != REFUSED_NOTHING)
 		call_refuse_result(call, &results[0]);
 	else if (call->commands[0].kind == COMMAND_AUDIT)
 		reply_claim(call, call->detail);
 	else
-		reply_token(call, 201, ((const struct minted *)call->detail)->id,
-			((const struct minted *)call->detail)->text);
+		token_reply(call, 201, ((const struct minted *)call->detail)->id, call->detail);
 }
 
 /* ---- see ---------------------------------------------------------------------------------------------- */
@@ -411,7 +460,7 @@ static int put_token(void *context, const struct token *token)
 
 	call_list_next(list);
 	json_begin(&object, list->call->body);
-	put_members(&object, token);
+	put_members(&object, token, list->call->now.wall_ms);
 	return json_end(&object);
 }
 
@@ -445,7 +494,7 @@ void token_revoke_begin(struct api_call *call)
 void token_revoke_finish(struct api_call *call, const struct result *results)
 {
 	if (!call_is_refused(call, &results[0]))
-		reply_token(call, 200, call->params[0], (struct span){0});
+		token_reply(call, 200, call->params[0], NULL);
 }
 
 /* ---- the keys that sign derived tokens ---------------------------------------------------------------- */

@@ -23,7 +23,8 @@ static int run_backup(struct cli *cli)
 		cli_put_json(cli, "backup", reply.root);
 	else
 		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
-	cli_say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
+	cli_say(cli,
+		"%lld bytes; with the server stopped, stintd --restore FILE makes a store of it again, and ends",
 		(long long)field_int(reply.root, "bytes", 0));
 	return 0;
 }
@@ -34,7 +35,7 @@ const struct verb verb_backup = {
 	.gives = GIVES_JSON,
 	.brief = "copy the store, live",
 	.text = "Makes a copy of the store on the server's computer while it runs, in its directory of backups, and prints "
-		"where it is. stintd --restore FILE, with the server stopped, makes a store of it again.",
+		"where it is. stintd --restore FILE, with the server stopped, makes a store of it again, and ends.",
 	.examples = "stint backup\nstint backup before-upgrade.db\n",
 	.run = run_backup,
 };

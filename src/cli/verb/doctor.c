@@ -26,7 +26,8 @@ enum {
 	SLOW_MS = 250,
 	SLOTS_NAMED_MAX = 5,
 	FINDINGS_SHOWN_MAX = 10,
-	STORE_IN_USE = 75, /* status of stintd --check-store */
+	CERTIFICATE_WARN_MS = 14 * 24 * 3600 * 1000, /* as the server warns */
+	STORE_IN_USE = 75,                           /* status of stintd --check-store */
 	VERDICT_WIDTH = 6,
 	NAME_WIDTH = 13,
 	TEXT_COLUMN = VERDICT_WIDTH + NAME_WIDTH,
@@ -206,6 +207,27 @@ static void note_leader(struct examination *exam, yyjson_val *leader)
 			url[0] ? "" : ", and does not know where the leader is reached");
 }
 
+/* As the server sees it: the one that it shows, and a newer one that it cannot use. */
+static void note_certificate(struct examination *exam, yyjson_val *certificate)
+{
+	struct cli *cli = exam->cli;
+	int64_t ends_ms = field_int(certificate, "endsAt", 0), left_ms = ends_ms - cli->now_ms;
+	struct span problem = field_text(certificate, "problem");
+	const char *end = cli_text(cli, "%.*s", SPAN_ARGS(view_relative(cli, ends_ms)));
+
+	if (field_bool(certificate, "stale"))
+		doctor_note(exam, FAIL, "server", "newer certificate",
+			"stint tls init HOST...   # with all names",
+			"the server does not use the newer TLS certificate%s%.*s",
+			problem.len > 0 ? ": " : "", SPAN_ARGS(problem));
+	if (left_ms <= 0)
+		doctor_note(exam, FAIL, "server", "certificate", "stint tls init HOST...   # with all names",
+			"the TLS certificate has ended %s: no client speaks with this server", end);
+	else
+		doctor_note(exam, left_ms < CERTIFICATE_WARN_MS ? WARN : PASS, "server", "certificate",
+			"stint tls init HOST...   # with all names", "the TLS certificate ends %s", end);
+}
+
 static void check_ready(struct examination *exam)
 {
 	cleanup(reply_done) struct reply reply = look(exam, "writable", "/readyz");
@@ -213,6 +235,8 @@ static void check_ready(struct examination *exam)
 
 	if (leader)
 		note_leader(exam, leader);
+	if (field_get(reply.root, "certificate"))
+		note_certificate(exam, field_get(reply.root, "certificate"));
 	if (span_is(field_text(reply.root, "status"), "standby"))
 		return; /* what else there is to know the leader says */
 	if (reply.status == 200)

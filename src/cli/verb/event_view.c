@@ -73,6 +73,8 @@ static const struct event_text {
 	{"server.audited", "$actor used $route"},
 	{"token.created", "token[ $name] is made[: of kind $kind][, by $actor]"},
 	{"token.revoked", "token[ $object] is revoked[ by $actor]"},
+	{"token.renewed", "token $object has a new secret"},
+	{"token.settled", "the secret before of token $object is no longer valid"},
 	{"token.key_rotated", "a new key signs tokens from now on"},
 	{"token.admin_replaced", "the admin token is another one now"},
 	{"task.noted", "gets an event from outside[: $event][, by $actor]"},

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "cli/verb/task_view.h"
+#include "config/machine.h"
 
 static const struct flag create_flags[] = {
 	{"kind", 'k', FLAG_TEXT, .value = "KIND",
@@ -197,14 +198,11 @@ static const struct flag rotate_flags[] = {
 	{0},
 };
 
-static int run_rotate(struct cli *cli)
+static int rotate_key(struct cli *cli)
 {
 	cleanup(reply_done) struct reply reply = {0};
 	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/signing-keys", .body = SPAN("{}")};
 
-	if (!args_has(&cli->args, "key"))
-		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --key",
-			"say what to rotate: --key is the key that signs the tokens of worker instances and claims");
 	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
@@ -221,14 +219,88 @@ static int run_rotate(struct cli *cli)
 	return 0;
 }
 
+/* ---- a new secret for the token that is used ---------------------------------------------------------------------- */
+
+static int no_secret(struct cli *cli, int fault, const char *file)
+{
+	if (fault == -ENOSYS)
+		return cli_fail(cli, EXIT_FAILED, "no_openssl", "apt install libssl3",
+			"a new secret needs OpenSSL 3 (libssl.so.3), which is not installed here");
+	if (fault == -EINVAL)
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --token-file FILE",
+			"there is no token here that could get a new secret");
+	return cli_fail(cli, EXIT_FAILED, "failed", NULL,
+		"cannot keep the new secret beside %s: %s; nothing was changed", file ? file : "the token",
+		strerror(-fault));
+}
+
+/* One that waits beside the file, of a try whose answer was lost, is shown again. */
+static int make_secret(struct cli *cli, const char *file, char token[MACHINE_TOKEN_BYTES])
+{
+	struct span own = span_of(cli->place.token);
+	int r = file ? machine_read_next(file, token) : -ENOENT;
+
+	if (r == 0 && span_equal(machine_token_id(span_of(token)), machine_token_id(own)))
+		return 0;
+	if (own.len == 0)
+		return -EINVAL;
+	r = machine_mint(own, token);
+	return r == 0 && file ? machine_keep_next(file, token) : r;
+}
+
+/* The new secret is on disk before the server hears of it, and takes the place of the old one when the server has it. */
+static int rotate_own(struct cli *cli)
+{
+	cleanup(reply_done) struct reply reply = {0};
+	char token[MACHINE_TOKEN_BYTES], hash[MACHINE_HASH_BYTES];
+
+	int r = place_find(cli);
+	if (r != 0)
+		return r;
+	const char *file = strchr(cli->place.token_from, '/') ? cli->place.token_from : NULL;
+	if (file && strcmp(strrchr(file, '/'), "/admin.token") == 0)
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint token rotate --token-file FILE",
+			"%s is replaced by removing it and starting the server again; name another token",
+			file);
+	r = make_secret(cli, file, token);
+	if (r == 0)
+		r = machine_hash(span_of(token), hash);
+	if (r < 0)
+		return no_secret(cli, r, file);
+	json_member_string(cli_body(cli), "hash", span_of(hash));
+	struct ask question = {.method = HTTP_METHOD_POST, .path = "/api/renew", .body = cli_body_end(cli)};
+	r = server_ask(cli, &question, &reply);
+	if (r == 0 && file && (r = machine_take_next(file)) < 0)
+		return cli_fail(cli, EXIT_FAILED, "failed", NULL,
+			"the new secret is in %s.next and cannot take the place of %s: %s", file, file,
+			strerror(-r));
+	if (r != 0)
+		return r;
+	if (cli->output == OUTPUT_JSON)
+		r = put_token(cli, reply.root, true);
+	else
+		cli_put(cli, "%s\n", file ? file : token);
+	cli_say(cli,
+		"token %.*s has a new secret%s; the one before is valid until this one is used, at most for 24 h",
+		SPAN_ARGS(field_text(reply.root, "id")), file ? " in that file" : "");
+	return r;
+}
+
+static int run_rotate(struct cli *cli)
+{
+	return args_has(&cli->args, "key") ? rotate_key(cli) : rotate_own(cli);
+}
+
 const struct verb verb_token_rotate = {
 	.name = "token rotate",
 	.gives = GIVES_JSON,
-	.brief = "a new signing key",
-	.text = "Makes a new key that signs the tokens of worker instances and of claims. The key before it stays valid, so running work "
+	.brief = "a new secret, or signing key",
+	.text = "Gives the token that this command uses a new secret: in its file (--token-file, STINT_TOKEN_FILE), or printed if it came "
+		"without one. The secret before stays valid until the new one is used, at most for 24 hours. With --key it makes a new key "
+		"that signs the tokens of worker instances and of claims instead. The key before it stays valid, so running work "
 		"goes on. Rotating twice ends every token that was signed before: workers register again. The server makes a new key "
 		"by itself after 90 days, and after a restore.",
 	.flags = rotate_flags,
-	.examples = "stint token rotate --key\n",
+	.examples = "stint token rotate --token-file ci-1.token\nstint token rotate --key\n",
 	.run = run_rotate,
 };

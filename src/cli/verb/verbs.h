@@ -23,6 +23,7 @@
 	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) \
 	X(WORKERS, disarm) X(WORKERS, arm) \
 	X(WORKERS, worker_run) X(WORKERS, worker_once) X(WORKERS, worker_sweep) X(WORKERS, worker_trees) \
+	X(WORKERS, worker_invite) X(WORKERS, worker_enroll) \
 	X(WORKERS, worker_ls) X(WORKERS, worker_show) X(WORKERS, worker_quiet) X(WORKERS, worker_stop) \
 	X(WORKERS, agent_ls) X(WORKERS, agent_show) X(WORKERS, agent_test) X(WORKERS, agent_login) \
 	X(WORKERS, slot_ls) X(WORKERS, slot_unquarantine) \

@@ -93,6 +93,13 @@ struct hold_decision hold_lift(const struct hold *hold)
 	return (struct hold_decision){.event = is_open ? EVENT_HOLD_CLOSED : EVENT_NONE};
 }
 
+/* When its release ends. */
+static int64_t released_ms(const struct hold *hold)
+{
+	assert(hold->state == HOLD_RELEASING);
+	return hold->since_ms + RELEASING_MS;
+}
+
 struct hold_decision hold_due(const struct hold *hold, const struct given *given)
 {
 	struct hold_decision decision = {.hold = *hold};
@@ -102,7 +109,9 @@ struct hold_decision hold_due(const struct hold *hold, const struct given *given
 	if (hold->state == HOLD_HELD) {
 		decision.hold.state = HOLD_PROBING;
 		decision.event = EVENT_HOLD_PROBING;
-	} else if (hold->state == HOLD_RELEASING) {
+	} else if (given->now.wall_ms < released_ms(hold)) {
+		decision.hold.next_ms = 0; /* the next claim may come, and this is said once */
+	} else {
 		decision.hold = (struct hold){0};
 	}
 	return decision;
@@ -155,9 +164,17 @@ struct hold hold_claimed(const struct hold *hold, int64_t task, uint64_t fence, 
 
 int64_t hold_next_ms(const struct hold *hold)
 {
-	if (hold->state == HOLD_HELD && hold->until_ms != 0)
-		return hold->until_ms;
-	return hold->state == HOLD_RELEASING ? hold->since_ms + RELEASING_MS : INT64_MAX;
+	switch (hold->state) {
+	case HOLD_NONE:
+	case HOLD_PROBING:
+		break;
+	case HOLD_HELD:
+		return hold->until_ms != 0 ? hold->until_ms : INT64_MAX;
+	case HOLD_RELEASING:
+		return hold->next_ms != 0 && hold->next_ms < released_ms(hold) ? hold->next_ms
+									       : released_ms(hold);
+	}
+	return INT64_MAX;
 }
 
 const char *hold_state_name(enum hold_state state)

@@ -32,7 +32,7 @@ struct hold {
 	int64_t until_ms;       /* held until; 0: until a person acts */
 	int64_t probe_task;     /* probing: the task that tries, and the fence of its claim; 0: none does */
 	uint64_t probe_fence;
-	int64_t next_ms; /* releasing: no claim before */
+	int64_t next_ms; /* releasing: no claim before; 0: one may come */
 };
 
 struct hold_decision {
@@ -48,7 +48,7 @@ struct hold_decision hold_fail(
 struct hold_decision hold_set(const struct hold *hold, int64_t until_ms, const struct given *given);
 struct hold_decision hold_lift(const struct hold *hold);
 
-/* Its time has come: one claim tries; or it was released long enough. */
+/* Its time has come: one claim tries; or the next claim may come; or it was released long enough. */
 struct hold_decision hold_due(const struct hold *hold, const struct given *given);
 
 /* The task with that fence has shown that the account works. */

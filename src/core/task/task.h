@@ -328,7 +328,7 @@ void task_succeed(struct task *draft, const struct task *holder);
 
 /* The holder gives its key, and its place, to the successor: at once, or when its attempt has ended and is not done. The same once more
  * names another successor. */
-struct task_decision task_supersede(const struct task *holder, int64_t successor, const struct given *given);
+struct task_decision task_supersede(const struct task *holder, int64_t successor);
 
 /* The attempt that it waited for has ended. */
 struct task_decision task_predecessor_ended(const struct task *task, const struct given *given);

@@ -46,11 +46,10 @@ void task_succeed(struct task *draft, const struct task *holder)
 		draft->ready_at_ms = holder->unique_until_ms;
 }
 
-struct task_decision task_supersede(const struct task *holder, int64_t successor, const struct given *given)
+struct task_decision task_supersede(const struct task *holder, int64_t successor)
 {
 	struct task_decision decision = task_decide(holder);
 
-	(void)given;
 	assert(!task_state_is_final(holder->state));
 	assert(successor > holder->seq);
 	decision.task.superseded_by = successor;

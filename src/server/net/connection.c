@@ -97,6 +97,19 @@ const struct source_key *connection_source(const struct connection *connection)
 	return &connection->client;
 }
 
+void connection_peer(const struct connection *connection, char ret_address[API_PEER_BYTES])
+{
+	struct sockaddr_storage address;
+	int len = sizeof address;
+
+	snprintf(ret_address, API_PEER_BYTES, "socket");
+	if (connection->stream.type != UV_TCP ||
+		uv_tcp_getpeername((const uv_tcp_t *)&connection->stream, (struct sockaddr *)&address, &len) <
+			0)
+		return;
+	uv_ip_name((const struct sockaddr *)&address, ret_address, API_PEER_BYTES);
+}
+
 static struct connection *of_handle(void *handle)
 {
 	return ((uv_handle_t *)handle)->data;

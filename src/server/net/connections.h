@@ -48,6 +48,8 @@ struct connections {
 void connection_accept(uv_stream_t *listener, int status);
 void connection_refuse(struct server *server, uv_stream_t *listener); /* take its next one and close it */
 const struct source_key *connection_source(const struct connection *connection);
+/* The address of its other end, or "socket". */
+void connection_peer(const struct connection *connection, char ret_address[API_PEER_BYTES]);
 /* HOST:PORT of the server on standby to which the client connected; empty: it connected to us. */
 struct span connection_passed_host(const struct connection *connection);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */

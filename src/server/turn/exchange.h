@@ -61,7 +61,7 @@ struct exchange {
 	uint32_t first_result;
 	enum caller_kind caller;
 	uint64_t
-		credential; /* of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
+		credential; /* of CALLER_TOKEN: which of its secrets; of CALLER_INSTANCE: its number; of CALLER_CLAIM: how often its token was replaced */
 	uint32_t holder; /* of CALLER_INSTANCE and CALLER_CLAIM: the store's number of the worker; 0: none */
 	int64_t wait_until_ms;        /* lease clock */
 	uint64_t place;               /* in the order of waiting */

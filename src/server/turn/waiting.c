@@ -236,6 +236,14 @@ static void note_ready(struct waiting *waiting, const uint32_t *queues, struct r
 	waiting->ready_any |= work.queue_count == READY_QUEUES_MAX;
 }
 
+/* An account is no longer held: any of them may find something. */
+static void note_any(struct waiting *waiting)
+{
+	waiting->wakeups++;
+	waiting->wake_batch = WAKE_MAX;
+	waiting->ready_any = true;
+}
+
 static struct span ready_queue(const struct server *server, uint32_t index)
 {
 	assert(index < server->waiting.ready_queue_count);
@@ -394,7 +402,7 @@ static bool wake_claimants(struct server *server)
 	return woken > 0;
 }
 
-/* Nothing is handed out any more, or an account is no longer held: waiting claims ask once again. */
+/* Nothing is handed out any more: waiting claims ask once again, and hear so. */
 static bool wake_everyone(struct server *server)
 {
 	struct taken taken = {0};
@@ -418,15 +426,17 @@ bool waiting_wake(struct server *server)
 	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
 	bool woken = wake_claimants(server);
 
-	if ((!store_is_armed(server->store, NULL) || store_holds_let(server->store)) && wake_everyone(server))
+	if (!store_is_armed(server->store, NULL) && wake_everyone(server))
 		return true;
 	if (work.tasks > 0)
 		note_ready(waiting, queues, work);
 	else
 		waiting->wake_batch *= 2;
+	if (store_holds_let(server->store))
+		note_any(waiting);
 	if (waiting->wake_batch > WAKE_MAX)
 		waiting->wake_batch = WAKE_MAX;
-	if (waiting->count > 0 && waiting->ready_queue_count > 0 && wake_some(server))
+	if (waiting->count > 0 && (waiting->ready_any || waiting->ready_queue_count > 0) && wake_some(server))
 		return true;
 	waiting->ready_queue_count = 0;
 	waiting->ready_any = false;

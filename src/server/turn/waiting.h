@@ -26,7 +26,7 @@ struct waiting {
 	int64_t look_ms;                         /* lease clock: when the next look at all claims is due */
 	uint32_t ready_queues[READY_QUEUES_MAX]; /* queues that got work since the last wake-up */
 	uint32_t ready_queue_count;
-	bool ready_any; /* more queues than the list has room for */
+	bool ready_any; /* more queues than the list has room for, or an account is no longer held */
 };
 
 /* A claim that found nothing and may wait, or a worker that waits for news, stands here until it is removed. */

@@ -291,6 +291,58 @@ static void put_tls(struct text *text, const struct server *server)
 		server->handshakes.waiting_count);
 }
 
+/* ---- what agents have used ---- */
+
+struct spending {
+	struct text *text;
+	const char *name;
+	enum { OF_ATTEMPTS, OF_TOKENS, OF_MONEY, OF_UNPRICED } part;
+};
+
+static void put_spent(void *context, struct span executor, const struct spent_counts *counts)
+{
+	const struct spending *spending = context;
+	struct text *text = spending->text;
+
+	PUT(text, "%s{executor=\"", spending->name);
+	put_label_text(text, executor);
+	switch (spending->part) {
+	case OF_ATTEMPTS:
+		PUT(text, "\"} %llu\n", (unsigned long long)counts->attempts);
+		break;
+	case OF_TOKENS:
+		PUT(text, "\"} %llu\n", (unsigned long long)counts->tokens);
+		break;
+	case OF_MONEY:
+		PUT(text, "\"} %.6f\n", (double)counts->micro_usd / 1e6);
+		break;
+	case OF_UNPRICED:
+		PUT(text, "\"} %llu\n", (unsigned long long)counts->unpriced);
+		break;
+	}
+}
+
+static void put_spending(struct text *text, const struct store *store)
+{
+	static const struct {
+		const char *name, *help;
+	} parts[] = {
+		[OF_ATTEMPTS] = {"stint_agent_attempts_total",
+			"Attempts that said what they used, since the start, by executor."},
+		[OF_TOKENS] = {"stint_agent_tokens_total", "Tokens that their models read and wrote."},
+		[OF_MONEY] = {"stint_agent_usd_total",
+			"US dollars that they cost, as far as prices are known."},
+		[OF_UNPRICED] = {"stint_agent_unpriced_total",
+			"Attempts among them whose price is not known."},
+	};
+
+	for (int part = OF_ATTEMPTS; part <= OF_UNPRICED; part++) {
+		struct spending spending = {.text = text, .name = parts[part].name, .part = part};
+		put_head(text, parts[part].name, "counter", parts[part].help);
+		store_each_spent_since_start(store, put_spent, &spending);
+	}
+}
+
 static void put_events(struct text *text, const struct store *store)
 {
 	put_head(text, "stint_events_total", "counter", "Events committed since the start, by type.");
@@ -366,6 +418,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_head(&text, "stint_build_info", "gauge", "Always 1; the version is in the label.");
 	put_labelled(&text, "stint_build_info", "version", STINT_VERSION, 1);
 	put_queues(&text, server->store);
+	put_spending(&text, server->store);
 	put_reasons(&text, server->store, now);
 	put_times(&text, "stint_task_wait_seconds", "From being ready to a claim.",
 		&store_counts(server->store)->wait_times);

@@ -161,18 +161,18 @@ static void offer_lane(
 /* ---- tasks with a concurrency key -------------------------------------------------------------------------------- */
 
 /*
- * The first task of the train that this turn has not touched and that may be claimed. True: no train behind this one has a better
- * task, because this one's first was looked at; a train stands where its first task belongs.
+ * The first task of the sublane that this turn has not touched and that may be claimed. True: no sublane behind this one has a better
+ * task, because this one's first was looked at; a sublane stands where its first task belongs.
  */
-static bool offer_train(
-	struct turn *turn, const struct chooser *chooser, const struct train *train, struct candidate *best)
+static bool offer_sublane(struct turn *turn, const struct chooser *chooser, const struct sublane *sublane,
+	struct candidate *best)
 {
 	const struct index *index = &turn->store->index;
-	const struct trains *trains = &index->lanes.trains;
-	uint32_t first = train_first(trains, train);
+	const struct sublanes *sublanes = &index->lanes.sublanes;
+	uint32_t first = sublane_first(sublanes, sublane);
 	unset struct task task;
 
-	for (uint32_t place = first; place != MAP_NONE; place = train_after(trains, train, place)) {
+	for (uint32_t place = first; place != MAP_NONE; place = sublane_after(sublanes, sublane, place)) {
 		if (is_behind(index, place, best))
 			return place == first;
 		if (turn_find_task(turn, index_seq(index, place)))
@@ -188,7 +188,7 @@ static bool offer_train(
 
 static bool is_touched(const struct turn *turn, uint32_t key_number)
 {
-	const struct running_key *key = trains_key(&turn->store->index.lanes.trains, key_number);
+	const struct running_key *key = sublanes_key(&turn->store->index.lanes.sublanes, key_number);
 
 	return turn_key(turn, key->queue, key->key) != NULL;
 }
@@ -200,17 +200,17 @@ static void offer_keyed_lane(
 	const struct lanes *lanes = &turn->store->index.lanes;
 	uint32_t at;
 
-	while ((at = lane_peek_train(lanes, lane, turn->number)) != MAP_NONE &&
-		is_touched(turn, train_at(&lanes->trains, at)->key))
-		lane_skip_train(lanes, lane);
-	for (; at != MAP_NONE; at = trains_after(&lanes->trains, lane->sides.open, at)) {
-		const struct train *train = train_at(&lanes->trains, at);
-		if (!is_touched(turn, train->key) && offer_train(turn, chooser, train, best))
+	while ((at = lane_peek_sublane(lanes, lane, turn->number)) != MAP_NONE &&
+		is_touched(turn, sublane_at(&lanes->sublanes, at)->key))
+		lane_skip_sublane(lanes, lane);
+	for (; at != MAP_NONE; at = sublanes_after(&lanes->sublanes, lane->sides.open, at)) {
+		const struct sublane *sublane = sublane_at(&lanes->sublanes, at);
+		if (!is_touched(turn, sublane->key) && offer_sublane(turn, chooser, sublane, best))
 			return;
 	}
 }
 
-/* The limits of the key, for tasks that stand in one of its trains. */
+/* The limits of the key, for tasks that stand in one of its sublanes. */
 static bool key_is_shut(const struct turn *turn, const struct turn_key *key, bool begun)
 {
 	const struct task task = {
@@ -223,16 +223,16 @@ static void offer_key(
 	struct turn *turn, struct chooser *chooser, const struct turn_key *key, struct candidate *best)
 {
 	const struct lanes *lanes = &turn->store->index.lanes;
-	uint32_t at = trains_key(&lanes->trains, key->number)->first;
+	uint32_t at = sublanes_key(&lanes->sublanes, key->number)->first;
 
 	if (is_shut(turn, key->queue) || !chooser_wants_queue(turn, chooser, key->queue))
 		return;
 	best = head_of(turn, chooser, key->queue, best);
-	for (; at != SLAB_NONE; at = train_at(&lanes->trains, at)->next) {
-		const struct train *train = train_at(&lanes->trains, at);
-		if (!key_is_shut(turn, key, train->begun) &&
-			may_take_from(turn, chooser, lanes_key(lanes, train->lane)))
-			offer_train(turn, chooser, train, best);
+	for (; at != SLAB_NONE; at = sublane_at(&lanes->sublanes, at)->next) {
+		const struct sublane *sublane = sublane_at(&lanes->sublanes, at);
+		if (!key_is_shut(turn, key, sublane->begun) &&
+			may_take_from(turn, chooser, lanes_key(lanes, sublane->lane)))
+			offer_sublane(turn, chooser, sublane, best);
 	}
 }
 

@@ -251,6 +251,8 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_SLOT_ENTER] = {.run = execute_slot_enter},
 	[COMMAND_TOKEN_PUT] = {.run = execute_token_put},
 	[COMMAND_TOKEN_REVOKE] = {.run = execute_token_revoke},
+	[COMMAND_ENROL] = {.run = execute_enrol},
+	[COMMAND_TOKEN_RENEW] = {.run = execute_token_renew},
 	[COMMAND_LOGIN_CODE] = {.run = execute_login_code},
 	[COMMAND_LOGIN] = {.run = execute_login},
 	[COMMAND_LOGOUT] = {.run = execute_logout},

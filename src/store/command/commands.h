@@ -223,6 +223,10 @@ int execute_token_put(struct turn *turn, const struct command *command, struct r
 int execute_login_code(struct turn *turn, const struct command *command, struct result *result);
 int execute_login(struct turn *turn, const struct command *command, struct result *result);
 int execute_logout(struct turn *turn, const struct command *command, struct result *result);
+int execute_enrol(struct turn *turn, const struct command *command, struct result *result);
+int execute_token_renew(struct turn *turn, const struct command *command, struct result *result);
+/* Of a sweep: writes that the secrets before renewals have ended, of so many tokens. */
+int tokens_settle_rows(struct turn *turn, uint32_t most);
 int execute_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int execute_key_rotate(struct turn *turn, const struct command *command, struct result *result);
 int execute_audit(struct turn *turn, const struct command *command, struct result *result);

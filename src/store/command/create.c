@@ -322,7 +322,7 @@ static int move_waiting(struct turn *turn, struct turn_task *from, struct turn_t
 
 static int supersede(struct turn *turn, struct turn_task *view, int64_t successor)
 {
-	struct task_decision decision = task_supersede(&view->task, successor, &turn->given);
+	struct task_decision decision = task_supersede(&view->task, successor);
 	struct record record = turn_record(turn, decision.event);
 
 	record.note = (struct span){0};

@@ -368,8 +368,6 @@ int holds_run_due(struct turn *turn)
 
 	for (uint32_t i = 0; r == 0 && i < store->hold_count; i++) {
 		const struct hold *hold = &store->holds[i].hold;
-		if (hold->state == HOLD_RELEASING && hold->next_ms != 0 && hold->next_ms <= now_ms)
-			turn->holds_let = true;
 		if (hold_next_ms(hold) > now_ms)
 			continue;
 		struct hold_decision decision = hold_due(hold, &turn->given);
@@ -378,16 +376,12 @@ int holds_run_due(struct turn *turn)
 	return r;
 }
 
-int64_t holds_next_ms(const struct store *store, int64_t now_ms)
+int64_t holds_next_ms(const struct store *store)
 {
 	int64_t next_ms = INT64_MAX;
 
 	for (uint32_t i = 0; i < store->hold_count; i++) {
-		const struct hold *hold = &store->holds[i].hold;
-		int64_t at_ms = hold_next_ms(hold);
-		/* the next claim of an account that works again */
-		if (hold->state == HOLD_RELEASING && hold->next_ms > now_ms && hold->next_ms < at_ms)
-			at_ms = hold->next_ms;
+		int64_t at_ms = hold_next_ms(&store->holds[i].hold);
 		next_ms = at_ms < next_ms ? at_ms : next_ms;
 	}
 	return next_ms;

@@ -230,7 +230,7 @@ static void serve_keyless(struct turn *turn, uint32_t queue)
 	struct limited_queue *limited = limited_find(turn->store, queue);
 
 	if (limited)
-		limited->keyless_served = turn->store->index.lanes.trains.served_last + ++turn->served;
+		limited->keyless_served = turn->store->index.lanes.sublanes.served_last + ++turn->served;
 }
 
 int limits_follow(struct turn *turn, const struct task *before, const struct task *after)

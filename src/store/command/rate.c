@@ -224,18 +224,18 @@ int64_t store_rate_opens_ms(const struct store *store, uint32_t queue, uint64_t 
 /* The key of the bucket is judged anew, and looked at when its next permit comes. */
 static void bucket_judge(struct store *store, uint32_t number, int64_t due_ns)
 {
-	struct trains *trains = &store->index.lanes.trains;
+	struct sublanes *sublanes = &store->index.lanes.sublanes;
 	struct bucket *bucket = bucket_at(store, number);
-	uint32_t key = bucket->key != 0 ? trains_find(trains, bucket->queue, bucket->key) : MAP_NONE;
+	uint32_t key = bucket->key != 0 ? sublanes_find(sublanes, bucket->queue, bucket->key) : MAP_NONE;
 	uint32_t cap;
 	bool any;
 	struct queue_limits limits = store_key_limits(store, bucket->queue, 0, &cap, &any);
 
 	if (key != MAP_NONE)
-		trains_lift(trains, key);
+		sublanes_lift(sublanes, key);
 	bucket->due_ns = due_ns;
 	if (key != MAP_NONE)
-		trains_lower(trains, key);
+		sublanes_lower(sublanes, key);
 	int64_t opens_ms = any ? committed_opens_ms(store, &limits, bucket->queue, bucket->key) : 0;
 	if (opens_ms != 0 && opens_ms != bucket->refill_ms) {
 		bucket->refill_ms = opens_ms;
@@ -274,12 +274,12 @@ static int clamp_all(struct store *store)
 static void note_refilled(struct turn *turn, const struct bucket *bucket)
 {
 	if (bucket->key != 0) {
-		struct trains *trains = &turn->store->index.lanes.trains;
-		uint32_t key = trains_find(trains, bucket->queue, bucket->key);
-		if (key == MAP_NONE || trains_key(trains, key)->first == SLAB_NONE)
+		struct sublanes *sublanes = &turn->store->index.lanes.sublanes;
+		uint32_t key = sublanes_find(sublanes, bucket->queue, bucket->key);
+		if (key == MAP_NONE || sublanes_key(sublanes, key)->first == SLAB_NONE)
 			return;
-		trains_lift(trains, key);
-		trains_lower(trains, key);
+		sublanes_lift(sublanes, key);
+		sublanes_lower(sublanes, key);
 	}
 	turn->refilled[turn->refilled_count++] = bucket->queue;
 }

@@ -1,7 +1,7 @@
 /*
  * Concurrency keys: which of them may have a task claimed.
  *
- * What is committed stands in the index (store/index/train.h), where a key that is full leaves the way of claims. What the open turn
+ * What is committed stands in the index (store/index/sublane.h), where a key that is full leaves the way of claims. What the open turn
  * changes is counted beside it, in a turn_key for each key whose claims it makes or ends. The tasks of such a key are no longer looked
  * at in their lanes, which stand as they were before the turn, but by key: turn.open_keys has those that may be open.
  */
@@ -58,7 +58,7 @@ static int key_touch(struct turn *turn, uint32_t queue, uint64_t key, struct tur
 		return -ENOMEM;
 	*fresh = (struct turn_key){.key = key,
 		.queue = queue,
-		.number = trains_find(&turn->store->index.lanes.trains, queue, key)};
+		.number = sublanes_find(&turn->store->index.lanes.sublanes, queue, key)};
 	turn->keys[turn->key_count] = fresh;
 	r = map_insert(&turn->key_by_number, number_hash(queue, key), turn->key_count);
 	if (r < 0)
@@ -72,7 +72,7 @@ static int key_touch(struct turn *turn, uint32_t queue, uint64_t key, struct tur
 static int key_list(struct turn *turn, struct turn_key *key)
 {
 	if (key->listed || key->number == MAP_NONE ||
-		trains_key(&turn->store->index.lanes.trains, key->number)->first == SLAB_NONE)
+		sublanes_key(&turn->store->index.lanes.sublanes, key->number)->first == SLAB_NONE)
 		return 0;
 	int r = turn_grow((void **)&turn->open_keys, turn->open_key_count, &turn->open_key_cap,
 		sizeof *turn->open_keys);
@@ -87,7 +87,7 @@ static struct key_load committed_load(const struct store *store, uint32_t number
 {
 	if (number == MAP_NONE)
 		return (struct key_load){0};
-	const struct running_key *key = trains_key(&store->index.lanes.trains, number);
+	const struct running_key *key = sublanes_key(&store->index.lanes.sublanes, number);
 	return (struct key_load){key->live, key->begun};
 }
 
@@ -169,19 +169,19 @@ int running_keys_follow(struct turn *turn, const struct task *before, const stru
 		r = count_standing(turn, &is, 1);
 	if (r == 0 && is.live && !was.live && is.key != 0)
 		turn_key(turn, is.queue, is.key)->served =
-			turn->store->index.lanes.trains.served_last + ++turn->served;
+			turn->store->index.lanes.sublanes.served_last + ++turn->served;
 	return r;
 }
 
 struct fair_turn turn_fair(const struct turn *turn, uint32_t queue, uint64_t key)
 {
-	const struct trains *trains = &turn->store->index.lanes.trains;
+	const struct sublanes *sublanes = &turn->store->index.lanes.sublanes;
 	const struct turn_key *touched = key != 0 ? turn_key(turn, queue, key) : NULL;
 
 	if (key == 0)
 		return turn_fair_keyless(turn, queue);
-	uint32_t number = touched ? touched->number : trains_find(trains, queue, key);
-	struct fair_turn its = {.served = trains_served(trains, queue, key)};
+	uint32_t number = touched ? touched->number : sublanes_find(sublanes, queue, key);
+	struct fair_turn its = {.served = sublanes_served(sublanes, queue, key)};
 	its.live = touched ? load_in_turn(turn, touched).live : committed_load(turn->store, number).live;
 	if (touched && touched->served != 0)
 		its.served = touched->served;
@@ -194,8 +194,8 @@ struct key_load store_key_load(const struct store *store, const struct task *tas
 {
 	return task->concurrency_key == 0
 		? (struct key_load){0}
-		: committed_load(
-			  store, trains_find(&store->index.lanes.trains, task->queue, task->concurrency_key));
+		: committed_load(store,
+			  sublanes_find(&store->index.lanes.sublanes, task->queue, task->concurrency_key));
 }
 
 enum limit_kind store_key_limit(const struct store *store, const struct task *task)
@@ -221,7 +221,7 @@ enum limit_kind store_task_limit(const struct store *store, const struct task *t
 	return limit != LIMIT_NONE ? limit : store_key_limit(store, task);
 }
 
-/* For the index: see trains.is_open. */
+/* For the index: see sublanes.is_open. */
 static bool key_is_open(const void *judge, const struct running_key *key, bool begun)
 {
 	const struct store *store = judge;
@@ -245,11 +245,11 @@ static bool queue_is_fair(const void *judge, uint32_t queue)
 
 void running_keys_init(struct store *store)
 {
-	struct trains *trains = &store->index.lanes.trains;
+	struct sublanes *sublanes = &store->index.lanes.sublanes;
 
-	trains->is_open = key_is_open;
-	trains->is_fair = queue_is_fair;
-	trains->judge = store;
+	sublanes->is_open = key_is_open;
+	sublanes->is_fair = queue_is_fair;
+	sublanes->judge = store;
 	map_init(&store->turn.key_by_number, &turn_key_ops, &store->turn);
 }
 
@@ -261,14 +261,14 @@ static bool may_stand_elsewhere(const struct running_key *key, uint32_t queue)
 
 int running_keys_touch(struct turn *turn, uint32_t queue)
 {
-	const struct trains *trains = &turn->store->index.lanes.trains;
+	const struct sublanes *sublanes = &turn->store->index.lanes.sublanes;
 	struct turn_key *key;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < slab_high(&trains->keys); i++) {
-		if (!may_stand_elsewhere(trains_key(trains, i), queue))
+	for (uint32_t i = 0; r == 0 && i < slab_high(&sublanes->keys); i++) {
+		if (!may_stand_elsewhere(sublanes_key(sublanes, i), queue))
 			continue;
-		r = key_touch(turn, queue, trains_key(trains, i)->key, &key);
+		r = key_touch(turn, queue, sublanes_key(sublanes, i)->key, &key);
 		if (r == 0)
 			r = key_list(turn, key);
 	}
@@ -277,21 +277,21 @@ int running_keys_touch(struct turn *turn, uint32_t queue)
 
 void running_keys_lift(struct store *store, uint32_t queue)
 {
-	struct trains *trains = &store->index.lanes.trains;
+	struct sublanes *sublanes = &store->index.lanes.sublanes;
 
-	for (uint32_t i = 0; i < slab_high(&trains->keys); i++) {
-		if (may_stand_elsewhere(trains_key(trains, i), queue))
-			trains_lift(trains, i);
+	for (uint32_t i = 0; i < slab_high(&sublanes->keys); i++) {
+		if (may_stand_elsewhere(sublanes_key(sublanes, i), queue))
+			sublanes_lift(sublanes, i);
 	}
 }
 
 void running_keys_lower(struct store *store, uint32_t queue)
 {
-	struct trains *trains = &store->index.lanes.trains;
+	struct sublanes *sublanes = &store->index.lanes.sublanes;
 
-	for (uint32_t i = 0; i < slab_high(&trains->keys); i++) {
-		if (may_stand_elsewhere(trains_key(trains, i), queue))
-			trains_lower(trains, i);
+	for (uint32_t i = 0; i < slab_high(&sublanes->keys); i++) {
+		if (may_stand_elsewhere(sublanes_key(sublanes, i), queue))
+			sublanes_lower(sublanes, i);
 	}
 }
 
@@ -300,14 +300,14 @@ void running_keys_lower(struct store *store, uint32_t queue)
 /* How many tasks of the key stand in lanes, as far as `most`. */
 static uint32_t standing_tasks(const struct store *store, uint32_t number, uint32_t most)
 {
-	const struct trains *trains = &store->index.lanes.trains;
+	const struct sublanes *sublanes = &store->index.lanes.sublanes;
 	uint32_t count = 0;
 
-	for (uint32_t at = trains_key(trains, number)->first; at != SLAB_NONE && count < most;
-		at = train_at(trains, at)->next) {
-		const struct train *train = train_at(trains, at);
-		uint32_t task = train_first(trains, train);
-		for (; task != MAP_NONE && count < most; task = train_after(trains, train, task))
+	for (uint32_t at = sublanes_key(sublanes, number)->first; at != SLAB_NONE && count < most;
+		at = sublane_at(sublanes, at)->next) {
+		const struct sublane *sublane = sublane_at(sublanes, at);
+		uint32_t task = sublane_first(sublanes, sublane);
+		for (; task != MAP_NONE && count < most; task = sublane_after(sublanes, sublane, task))
 			count++;
 	}
 	return count;
@@ -318,7 +318,7 @@ static uint32_t key_room(const struct store *store, uint32_t queue, uint64_t key
 	uint32_t cap;
 	bool any;
 
-	*ret_number = trains_find(&store->index.lanes.trains, queue, key);
+	*ret_number = sublanes_find(&store->index.lanes.sublanes, queue, key);
 	struct queue_limits limits = store_key_limits(store, queue, key, &cap, &any);
 	struct key_load load = committed_load(store, *ret_number);
 	return any ? limits_key_room(&limits, cap, &load) : UINT32_MAX;

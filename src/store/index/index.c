@@ -195,7 +195,7 @@ void index_init(struct index *index, struct hash_key key, int64_t now_lease_ms)
 	map_init(&index->parent_by_seq, &parent_ops, index);
 	holders_init(index);
 	lanes_init(&index->lanes, lane_order, index);
-	index->lanes.trains.priority = priority_at;
+	index->lanes.sublanes.priority = priority_at;
 	heap_init(&index->wall_timers);
 	wheel_init(&index->lease_timers, timer_node, index, now_lease_ms);
 }
@@ -774,18 +774,18 @@ struct pace *index_progress(struct index *index, uint32_t place)
 }
 
 /* The first tasks of the keys are looked at. */
-static int64_t oldest_in_trains(const struct index *index, const struct lane *lane, uint32_t *looks)
+static int64_t oldest_in_sublanes(const struct index *index, const struct lane *lane, uint32_t *looks)
 {
-	const struct trains *trains = &index->lanes.trains;
+	const struct sublanes *sublanes = &index->lanes.sublanes;
 	const uint32_t roots[] = {lane->sides.open, lane->sides.shut};
 	int64_t oldest_ms = INT64_MAX;
 
 	for (int side = 0; side < 2; side++) {
-		uint32_t at = trains_first(trains, roots[side]);
+		uint32_t at = sublanes_first(sublanes, roots[side]);
 		for (; at != MAP_NONE && *looks > 0;
-			at = trains_after(trains, roots[side], at), *looks -= 1) {
+			at = sublanes_after(sublanes, roots[side], at), *looks -= 1) {
 			const struct index_task *row =
-				task_at(index, train_first(trains, train_at(trains, at)));
+				task_at(index, sublane_first(sublanes, sublane_at(sublanes, at)));
 			if (row->ready_at_ms < oldest_ms)
 				oldest_ms = row->ready_at_ms;
 		}
@@ -801,7 +801,7 @@ int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane
 	int32_t priority = 0;
 
 	if (lane->key.keyed)
-		return oldest_in_trains(index, lane, looks);
+		return oldest_in_sublanes(index, lane, looks);
 
 	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
 		const uint32_t *places = lane_piece(lane, at, &count);
@@ -852,7 +852,7 @@ int index_reserve(struct index *index, uint32_t changes)
 	if (r == 0)
 		r = heap_reserve(&index->wall_timers, more);
 	if (r == 0)
-		r = trains_reserve(&index->lanes.trains, more);
+		r = sublanes_reserve(&index->lanes.sublanes, more);
 	index->room = r == 0 ? ROOM_AHEAD : 0;
 	return r;
 }
@@ -888,12 +888,12 @@ struct key_move {
 
 static uint32_t key_lift(struct index *index, uint32_t queue, uint64_t key)
 {
-	struct trains *trains = &index->lanes.trains;
+	struct sublanes *sublanes = &index->lanes.sublanes;
 
 	if (key == 0)
 		return MAP_NONE;
-	uint32_t number = trains_make(trains, queue, key);
-	trains_lift(trains, number);
+	uint32_t number = sublanes_make(sublanes, queue, key);
+	sublanes_lift(sublanes, number);
 	return number;
 }
 
@@ -917,14 +917,14 @@ static struct key_move keys_lift(struct index *index, const struct index_task *r
 static void keys_lower(struct index *index, struct key_move move)
 {
 	if (move.before != MAP_NONE)
-		trains_lower(&index->lanes.trains, move.before);
+		sublanes_lower(&index->lanes.sublanes, move.before);
 	if (move.after != MAP_NONE && move.after != move.before)
-		trains_lower(&index->lanes.trains, move.after);
+		sublanes_lower(&index->lanes.sublanes, move.after);
 }
 
 static void key_count_out(struct index *index, uint32_t number, const struct index_task *row)
 {
-	struct running_key *key = number != MAP_NONE ? trains_key(&index->lanes.trains, number) : NULL;
+	struct running_key *key = number != MAP_NONE ? sublanes_key(&index->lanes.sublanes, number) : NULL;
 
 	if (!key)
 		return;
@@ -938,7 +938,7 @@ static void key_count_in(struct index *index, uint32_t number, const struct task
 {
 	if (number == MAP_NONE)
 		return;
-	struct running_key *key = trains_key(&index->lanes.trains, number);
+	struct running_key *key = sublanes_key(&index->lanes.sublanes, number);
 	key->live += task_is_claimed(task);
 	key->begun += task_has_begun(task);
 }
@@ -946,12 +946,12 @@ static void key_count_in(struct index *index, uint32_t number, const struct task
 /* It is claimed anew: the next claim is another key's, where the queue is fair. */
 static void note_served(struct index *index, uint32_t key, const struct task *task)
 {
-	struct trains *trains = &index->lanes.trains;
+	struct sublanes *sublanes = &index->lanes.sublanes;
 
 	if (key != MAP_NONE)
-		trains_key(trains, key)->served = ++trains->served_last;
+		sublanes_key(sublanes, key)->served = ++sublanes->served_last;
 	else
-		tally_of(index, task->queue)->keyless_served = ++trains->served_last;
+		tally_of(index, task->queue)->keyless_served = ++sublanes->served_last;
 }
 
 static void lane_leave(struct index *index, const struct lane_key *lane, uint32_t key, uint32_t place)

@@ -47,9 +47,9 @@ static const struct map_ops map_ops = {.hash_of = hash_of};
 
 void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context)
 {
-	trains_init(&lanes->trains);
-	lanes->trains.order = order;
-	lanes->trains.context = context;
+	sublanes_init(&lanes->sublanes);
+	lanes->sublanes.order = order;
+	lanes->sublanes.context = context;
 	slab_init(&lanes->lanes, sizeof(struct lane));
 	slab_init(&lanes->groups, sizeof(struct lane_group));
 	map_init(&lanes->by_place, &map_ops, lanes);
@@ -78,16 +78,16 @@ void lanes_done(struct lanes *lanes)
 		free(lane->chunks);
 	}
 	spare_trim(lanes, 0);
-	trains_done(&lanes->trains);
+	sublanes_done(&lanes->sublanes);
 	slab_done(&lanes->lanes);
 	slab_done(&lanes->groups);
 	map_done(&lanes->by_place);
 }
 
-struct train_sides *train_sides_of(const struct trains *trains, uint32_t lane)
+struct sublane_sides *sublane_sides_of(const struct sublanes *sublanes, uint32_t lane)
 {
 	const struct lanes *lanes =
-		(const struct lanes *)((const char *)trains - offsetof(struct lanes, trains));
+		(const struct lanes *)((const char *)sublanes - offsetof(struct lanes, sublanes));
 
 	return &lane_at(lanes, lane)->sides;
 }
@@ -203,8 +203,8 @@ static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lan
 	struct lane *lane = lane_at(lanes, lane_number);
 	lane->key = *key;
 	lane->number = lane_number;
-	lane->sides = (struct train_sides){TREAP_NONE, TREAP_NONE,
-		lanes->trains.is_fair && lanes->trains.is_fair(lanes->trains.judge, key->queue)};
+	lane->sides = (struct sublane_sides){TREAP_NONE, TREAP_NONE,
+		lanes->sublanes.is_fair && lanes->sublanes.is_fair(lanes->sublanes.judge, key->queue)};
 	lane->group = lane_group_number;
 	lane->next = group->first_lane;
 	group->first_lane = lane_number;
@@ -353,7 +353,7 @@ int lanes_reserve(struct lanes *lanes, const struct lane_key *key, struct lane *
 	lane->reserved++;
 	lanes->reserved++;
 	*ret_lane = lane;
-	if (key->keyed) /* its trains are reserved with the index */
+	if (key->keyed) /* its sublanes are reserved with the index */
 		return 0;
 	uint32_t opens = opens_max(lane);
 	lanes->spare_wanted += opens - before;
@@ -458,7 +458,7 @@ void lanes_insert_keyed(struct lanes *lanes, struct lane *lane, uint32_t key, ui
 {
 	assert(lane->key.keyed);
 	come_into(lanes, lane);
-	trains_insert(&lanes->trains, key, lane->number, lane->key.begun, task);
+	sublanes_insert(&lanes->sublanes, key, lane->number, lane->key.begun, task);
 }
 
 void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, uint32_t key, uint32_t task)
@@ -467,7 +467,7 @@ void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, ui
 
 	assert(lane);
 	assert(lane->total > 0);
-	trains_remove(&lanes->trains, key, lane->number, task);
+	sublanes_remove(&lanes->sublanes, key, lane->number, task);
 	if (--lane->total == 0 && lane->reserved == 0)
 		lane_drop(lanes, lane);
 }
@@ -516,19 +516,19 @@ void lane_skip(struct lane *lane)
 	}
 }
 
-uint32_t lane_peek_train(const struct lanes *lanes, struct lane *lane, uint64_t turn)
+uint32_t lane_peek_sublane(const struct lanes *lanes, struct lane *lane, uint64_t turn)
 {
 	if (lane->cursor_turn != turn) {
 		lane->cursor_turn = turn;
-		lane->cursor_train = trains_first(&lanes->trains, lane->sides.open);
+		lane->cursor_sublane = sublanes_first(&lanes->sublanes, lane->sides.open);
 	}
-	return lane->cursor_train;
+	return lane->cursor_sublane;
 }
 
-void lane_skip_train(const struct lanes *lanes, struct lane *lane)
+void lane_skip_sublane(const struct lanes *lanes, struct lane *lane)
 {
-	assert(lane->cursor_train != MAP_NONE);
-	lane->cursor_train = trains_after(&lanes->trains, lane->sides.open, lane->cursor_train);
+	assert(lane->cursor_sublane != MAP_NONE);
+	lane->cursor_sublane = sublanes_after(&lanes->sublanes, lane->sides.open, lane->cursor_sublane);
 }
 
 /* ---- all tasks of a lane ------------------------------------------------------------------------------------------- */
@@ -542,18 +542,19 @@ static uint32_t next_in_chunks(const struct lane *lane, struct lane_walk *walk)
 	return walk->chunk < lane->chunk_count ? lane->chunks[walk->chunk]->tasks[walk->at++] : MAP_NONE;
 }
 
-static uint32_t next_train(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk)
+static uint32_t next_sublane(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk)
 {
-	const struct trains *trains = &lanes->trains;
+	const struct sublanes *sublanes = &lanes->sublanes;
 	uint32_t next = MAP_NONE;
 
 	if (!walk->begun)
-		next = trains_first(trains, lane->sides.open);
-	else if (walk->train != MAP_NONE)
-		next = trains_after(trains, walk->in_shut ? lane->sides.shut : lane->sides.open, walk->train);
+		next = sublanes_first(sublanes, lane->sides.open);
+	else if (walk->sublane != MAP_NONE)
+		next = sublanes_after(
+			sublanes, walk->in_shut ? lane->sides.shut : lane->sides.open, walk->sublane);
 	if (next == MAP_NONE && !walk->in_shut) {
 		walk->in_shut = true;
-		next = trains_first(trains, lane->sides.shut);
+		next = sublanes_first(sublanes, lane->sides.shut);
 	}
 	walk->begun = true;
 	return next;
@@ -561,17 +562,18 @@ static uint32_t next_train(const struct lanes *lanes, const struct lane *lane, s
 
 uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk)
 {
-	const struct trains *trains = &lanes->trains;
+	const struct sublanes *sublanes = &lanes->sublanes;
 	uint32_t task = MAP_NONE;
 
 	if (!lane->key.keyed)
 		return next_in_chunks(lane, walk);
-	if (walk->begun && walk->train != MAP_NONE)
-		task = train_after(trains, train_at(trains, walk->train), walk->task);
-	if (task == MAP_NONE && (!walk->begun || walk->train != MAP_NONE)) {
-		walk->train = next_train(lanes, lane, walk);
-		task = walk->train != MAP_NONE ? train_first(trains, train_at(trains, walk->train))
-					       : MAP_NONE;
+	if (walk->begun && walk->sublane != MAP_NONE)
+		task = sublane_after(sublanes, sublane_at(sublanes, walk->sublane), walk->task);
+	if (task == MAP_NONE && (!walk->begun || walk->sublane != MAP_NONE)) {
+		walk->sublane = next_sublane(lanes, lane, walk);
+		task = walk->sublane != MAP_NONE
+			? sublane_first(sublanes, sublane_at(sublanes, walk->sublane))
+			: MAP_NONE;
 	}
 	walk->task = task;
 	return task;

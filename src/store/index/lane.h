@@ -5,7 +5,7 @@
  * it for now, parked or not, autonomous or not) are in one lane; a claim looks at the heads of the lanes it may take from
  * and takes the first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
  * are cheap, any other place costs a binary search. An entry is four bytes. Tasks with a concurrency key have lanes of their own,
- * in which they stand by key: see train.h.
+ * in which they stand by key: see sublane.h.
  *
  * Lanes hold committed tasks only. During a turn a cursor per lane remembers how far the turn has looked.
  */
@@ -16,7 +16,7 @@
 
 #include "base/map.h"
 #include "base/slab.h"
-#include "store/index/train.h"
+#include "store/index/sublane.h"
 
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
@@ -43,8 +43,8 @@ struct lane {
 	/* how far the current turn has looked */
 	uint64_t cursor_turn;
 	uint32_t cursor_chunk, cursor_at;
-	struct train_sides sides; /* keyed: in place of the chunks */
-	uint32_t cursor_train;
+	struct sublane_sides sides; /* keyed: in place of the chunks */
+	uint32_t cursor_sublane;
 };
 
 /* All lanes of one queue and owner. */
@@ -55,7 +55,7 @@ struct lane_group {
 };
 
 struct lanes {
-	struct trains trains;
+	struct sublanes sublanes;
 	struct slab lanes, groups;
 	struct map by_place; /* (queue, owner) → group */
 	uint32_t first_stand;
@@ -81,7 +81,7 @@ void lanes_insert(struct lanes *lanes, struct lane *lane, uint32_t task);
 /* The task must be in that lane. */
 void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t task);
 
-/* The same for a keyed lane: the key is lifted, see train.h. */
+/* The same for a keyed lane: the key is lifted, see sublane.h. */
 void lanes_insert_keyed(struct lanes *lanes, struct lane *lane, uint32_t key, uint32_t task);
 void lanes_remove_keyed(struct lanes *lanes, const struct lane_key *lane_key, uint32_t key, uint32_t task);
 
@@ -113,14 +113,14 @@ const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_c
 uint32_t lane_peek(struct lane *lane, uint64_t turn);
 void lane_skip(struct lane *lane);
 
-/* A keyed lane: the train under its cursor in this turn among those that are open, or MAP_NONE at the end; and a step forward. */
-uint32_t lane_peek_train(const struct lanes *lanes, struct lane *lane, uint64_t turn);
-void lane_skip_train(const struct lanes *lanes, struct lane *lane);
+/* A keyed lane: the sublane under its cursor in this turn among those that are open, or MAP_NONE at the end; and a step forward. */
+uint32_t lane_peek_sublane(const struct lanes *lanes, struct lane *lane, uint64_t turn);
+void lane_skip_sublane(const struct lanes *lanes, struct lane *lane);
 
 /* Walk all tasks of a lane, those behind a limit of their key too: start with {0}. MAP_NONE at the end. The lane must not change. */
 struct lane_walk {
 	bool begun, in_shut;
-	uint32_t chunk, at;   /* without keys */
-	uint32_t train, task; /* keyed: where it stands */
+	uint32_t chunk, at;     /* without keys */
+	uint32_t sublane, task; /* keyed: where it stands */
 };
 uint32_t lane_next_task(const struct lanes *lanes, const struct lane *lane, struct lane_walk *walk);

@@ -61,12 +61,28 @@ static uint32_t place_of(const struct tokens *tokens, struct span id, bool *ret_
 	return low;
 }
 
-const struct token *tokens_find(const struct tokens *tokens, struct span id)
+struct token *tokens_at(const struct tokens *tokens, struct span id)
 {
 	bool there;
 	uint32_t at = place_of(tokens, id, &there);
 
 	return there ? tokens->items[at] : NULL;
+}
+
+const struct token *tokens_find(const struct tokens *tokens, struct span id)
+{
+	return tokens_at(tokens, id);
+}
+
+void tokens_settle(struct tokens *tokens, struct span id)
+{
+	struct token *token = tokens_at(tokens, id);
+
+	if (!token || token->is_settled || token->more.old_ends_ms == 0)
+		return;
+	token->is_settled = true;
+	tokens->unsettled++;
+	tokens->changes++;
 }
 
 int tokens_reserve(struct tokens *tokens, uint32_t more)
@@ -92,6 +108,7 @@ void tokens_set(struct tokens *tokens, struct token *token)
 
 	tokens->changes++;
 	if (there) {
+		tokens->unsettled -= tokens->items[at]->is_settled && !token->is_settled;
 		free(tokens->items[at]);
 		tokens->items[at] = token;
 		return;
@@ -114,6 +131,7 @@ void tokens_drop(struct tokens *tokens, struct span id)
 		return;
 	tokens->changes++;
 	assert(tokens->count > 0);
+	tokens->unsettled -= tokens->items[at]->is_settled;
 	free(tokens->items[at]); /* `id` may have been its own: not looked at any more */
 	tokens->count--;
 	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at) * sizeof *tokens->items);

@@ -8,6 +8,7 @@
 struct tokens {
 	struct token **items;
 	uint32_t count, cap;
+	uint32_t unsettled; /* whose row does not say yet that the secret before has ended */
 	uint64_t
 		changes; /* rises when a token is added, replaced or dropped: pointers found before are invalid */
 };
@@ -23,6 +24,12 @@ bool tokens_have_live(const struct tokens *tokens, uint32_t principal, int64_t w
 
 /* NULL: no such token. Valid until the next turn. */
 const struct token *tokens_find(const struct tokens *tokens, struct span id);
+
+/* The same, to be filled in. */
+struct token *tokens_at(const struct tokens *tokens, struct span id);
+
+/* The new secret of a renewed token was used: the one before is not valid any more. The row says so after the next sweep. */
+void tokens_settle(struct tokens *tokens, struct span id);
 
 /* Room for so many more; -ENOMEM. */
 int tokens_reserve(struct tokens *tokens, uint32_t more);

@@ -12,22 +12,23 @@ int store_queue_number(const struct store *store, struct span name, uint32_t *re
 /* A task of it that waits for a claim; 0: none does. */
 static int64_t first_waiting(const struct index *index, const struct running_key *key)
 {
-	const struct trains *trains = &index->lanes.trains;
+	const struct sublanes *sublanes = &index->lanes.sublanes;
 
-	return key->first == SLAB_NONE ? 0
-				       : index_seq(index, train_first(trains, train_at(trains, key->first)));
+	return key->first == SLAB_NONE
+		? 0
+		: index_seq(index, sublane_first(sublanes, sublane_at(sublanes, key->first)));
 }
 
 int store_page_keys(const struct store *store, uint32_t queue, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, const struct key_document *key), void *context)
 {
-	const struct trains *trains = &store->index.lanes.trains;
-	uint32_t place = *at, high = slab_high(&trains->keys);
+	const struct sublanes *sublanes = &store->index.lanes.sublanes;
+	uint32_t place = *at, high = slab_high(&sublanes->keys);
 	uint32_t end = place < high && high - place > limit ? place + limit : high;
 	int r = 0;
 
 	for (; r == 0 && place < end; place++) {
-		const struct running_key *key = trains_key(trains, place);
+		const struct running_key *key = sublanes_key(sublanes, place);
 		if (key->queue != queue) /* a free place has none */
 			continue;
 		const struct key_document document = {

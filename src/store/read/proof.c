@@ -24,7 +24,7 @@ struct check {
 	char *complaint;
 	size_t complaint_len;
 	int64_t last;
-	uint32_t rows, live, standing, tokens, logins, schedules;
+	uint32_t rows, live, standing, tokens, tokens_more, logins, schedules;
 	struct group_state *groups; /* members by state as the rows have them, by place in memory */
 	uint32_t group_rows, bulk_rows;
 	int64_t parent; /* of the edges at hand */
@@ -146,26 +146,28 @@ static int check_row(void *context, const struct task_row *row)
 	return 0;
 }
 
-/* The trains of a lane on one side, in order, each where the limits of its key want it. */
+/* The sublanes of a lane on one side, in order, each where the limits of its key want it. */
 static int check_side(const struct check *check, const struct lane *lane, bool shut, uint32_t *standing)
 {
 	const struct index *index = &check->store->index;
-	const struct trains *trains = &index->lanes.trains;
+	const struct sublanes *sublanes = &index->lanes.sublanes;
 	uint32_t root = shut ? lane->sides.shut : lane->sides.open, task, before, ahead = MAP_NONE;
 
-	for (uint32_t at = trains_first(trains, root); at != MAP_NONE; at = trains_after(trains, root, at)) {
-		const struct train *train = train_at(trains, at);
-		const struct running_key *key = trains_key(trains, train->key);
-		if (train->shut != shut ||
-			(trains->is_open && trains->is_open(trains->judge, key, train->begun) == shut))
+	for (uint32_t at = sublanes_first(sublanes, root); at != MAP_NONE;
+		at = sublanes_after(sublanes, root, at)) {
+		const struct sublane *sublane = sublane_at(sublanes, at);
+		const struct running_key *key = sublanes_key(sublanes, sublane->key);
+		if (sublane->shut != shut ||
+			(sublanes->is_open &&
+				sublanes->is_open(sublanes->judge, key, sublane->begun) == shut))
 			return complain(
 				check, "a concurrency key is open that should be shut, or the reverse");
-		if (ahead != MAP_NONE && trains->order_of_trains.order(trains, ahead, at) >= 0)
+		if (ahead != MAP_NONE && sublanes->order_of_sublanes.order(sublanes, ahead, at) >= 0)
 			return complain(check, "the concurrency keys of a lane are out of order");
 		ahead = at;
 		before = MAP_NONE;
-		for (task = train_first(trains, train); task != MAP_NONE;
-			task = train_after(trains, train, task)) {
+		for (task = sublane_first(sublanes, sublane); task != MAP_NONE;
+			task = sublane_after(sublanes, sublane, task)) {
 			if (before != MAP_NONE && index_order(index, before, task) >= 0)
 				return complain(check, "the tasks of a concurrency key are out of order");
 			before = task;
@@ -179,7 +181,7 @@ static int check_side(const struct check *check, const struct lane *lane, bool s
 static int check_keys(const struct check *check)
 {
 	const struct index *index = &check->store->index;
-	const struct trains *trains = &index->lanes.trains;
+	const struct sublanes *sublanes = &index->lanes.sublanes;
 	int64_t live = 0, begun = 0, waiting = 0, keyed = 0;
 	struct task_outline outline;
 	struct task task;
@@ -190,7 +192,7 @@ static int check_keys(const struct check *check)
 		index_get(index, place, &task);
 		if (task.concurrency_key == 0)
 			continue;
-		uint32_t number = trains_find(trains, task.queue, task.concurrency_key);
+		uint32_t number = sublanes_find(sublanes, task.queue, task.concurrency_key);
 		bool stands = task.state == TASK_READY || task.state == TASK_PENDING;
 		if (number == MAP_NONE && (stands || task_has_begun(&task)))
 			return complain(check, "task %ld: its concurrency key is not counted", task.seq);
@@ -202,8 +204,8 @@ static int check_keys(const struct check *check)
 		keyed += index_tally(index, i)->live_keyed;
 	if (keyed != live)
 		return complain(check, "queues count live claims with a concurrency key that are not there");
-	for (uint32_t place = 0; place < slab_high(&trains->keys); place++) {
-		const struct running_key *key = trains_key(trains, place);
+	for (uint32_t place = 0; place < slab_high(&sublanes->keys); place++) {
+		const struct running_key *key = sublanes_key(sublanes, place);
 		bool is_used = key->begun > 0 || key->first != SLAB_NONE; /* a free place has neither */
 		live -= is_used ? key->live : 0;
 		begun -= is_used ? key->begun : 0;
@@ -410,6 +412,20 @@ static int check_token_row(void *context, const struct token *row)
 		token->expires_ms != row->expires_ms || !span_equal(token->queues, row->queues) ||
 		memcmp(token->hash, row->hash, sizeof token->hash) != 0)
 		return complain(check, "token %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	check->tokens_more += token_has_more(token);
+	return 0;
+}
+
+static int check_token_more(void *context, struct span id, struct span data)
+{
+	struct check *check = context;
+	const struct token *token = tokens_find(&check->store->credentials, id);
+	char text[SMALL_BYTES_MAX];
+
+	check->tokens_more--;
+	if (!token || !token_has_more(token) || !span_equal(small_token_put(&token->more, text), data))
+		return complain(
+			check, "what is known of token %.*s in memory differs from the row", SPAN_ARGS(id));
 	return 0;
 }
 
@@ -421,6 +437,12 @@ static int check_tokens(struct check *check)
 	if (r == 0 && check->tokens != check->store->credentials.count)
 		return complain(check, "%u tokens in memory, %u rows", check->store->credentials.count,
 			check->tokens);
+	if (r == 0)
+		r = backend->ops->page_small(
+			backend, SMALL_TOKEN, SPAN(""), UINT32_MAX, check_token_more, check);
+	if (r == 0 && check->tokens_more != 0)
+		return complain(
+			check, "rows of join codes and machines differ in number from those in memory");
 	return r;
 }
 

@@ -740,6 +740,11 @@ int store_each_login(const struct store *store, int (*each)(void *context, const
 	return r;
 }
 
+void store_see_secret(struct store *store, struct span token)
+{
+	tokens_settle(&store->credentials, token);
+}
+
 void store_see_login(struct store *store, struct span id, int64_t lease_ms)
 {
 	struct browser_login *login = logins_find(&store->logins, id);

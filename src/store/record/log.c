@@ -138,24 +138,28 @@ struct log_row {
 	struct log_streams streams;
 };
 
-static bool decode_chunk(struct span row, uint32_t bytes, struct arena *arena, struct log_row *ret_chunk)
+/* -EBADMSG: no chunk that we wrote. -ENOMEM. */
+static int decode_chunk(struct span row, uint32_t bytes, struct arena *arena, struct log_row *ret_chunk)
 {
 	struct log_streams *streams = &ret_chunk->streams;
 	struct reader reader;
 
 	*ret_chunk = (struct log_row){.text = {row.data, bytes}};
 	if (row.len <= bytes)
-		return row.len == bytes;
+		return row.len == bytes ? 0 : -EBADMSG;
 	reader_init(&reader, (struct span){row.data + bytes, row.len - bytes});
 	streams->max = (uint32_t)(row.len - bytes);
 	streams->lengths = arena_alloc(arena, streams->max * sizeof *streams->lengths);
-	while (streams->lengths && reader.at < reader.end && !reader.broken) {
+	if (!streams->lengths)
+		return -ENOMEM;
+	while (reader.at < reader.end && !reader.broken) {
 		streams->lengths[streams->count] = (uint32_t)read_upto(&reader, bytes);
 		reader.broken |= streams->count > 0 && streams->lengths[streams->count] == 0;
 		streams->count++;
 	}
-	return reader_is_done(&reader) && log_streams_has_errors(streams) &&
+	bool is_sound = reader_is_done(&reader) && log_streams_has_errors(streams) &&
 		log_streams_bytes(streams) == bytes;
+	return is_sound ? 0 : -EBADMSG;
 }
 
 static int get_chunk(struct store *store, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
@@ -167,9 +171,8 @@ static int get_chunk(struct store *store, int64_t seq, uint32_t attempt, const s
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	if (r == -ENOENT || !decode_chunk(row, chunk->bytes, arena, ret_chunk))
-		return store_damaged(store, extra_table(EXTRA_LOG), seq);
-	return 0;
+	r = r == 0 ? decode_chunk(row, chunk->bytes, arena, ret_chunk) : -EBADMSG;
+	return r == -EBADMSG ? store_damaged(store, extra_table(EXTRA_LOG), seq) : r;
 }
 
 static void encode_streams(const struct log_streams *streams, struct buf *out)
@@ -271,9 +274,10 @@ static void blank_across(char *text, size_t len, size_t border)
 	secret_blank(text + from, end - from);
 }
 
-/* A new chunk begins. If a token lies across the border to the chunk before, that chunk is written again, and *fresh is a copy. */
+/* Text that the last chunk begins with. If a token lies across the border to the chunk before, that chunk is written again, and what
+ * lies in the text is blanked. */
 static int blank_before(
-	struct turn *turn, const struct turn_task *view, const struct log *log, struct span *fresh)
+	struct turn *turn, const struct turn_task *view, const struct log *log, char *text, size_t len)
 {
 	const struct log_chunk *last = &log->chunks[log->count - 1], *before = last - 1;
 	int64_t seq = view->task.seq;
@@ -284,18 +288,17 @@ static int blank_before(
 	int r = get_chunk(turn->store, seq, view->task.attempt, before, &turn->arena, &kept);
 	if (r < 0)
 		return r;
-	size_t len = kept.text.len + fresh->len;
-	char *text = arena_alloc(&turn->arena, len);
-	if (!text)
+	char *both = arena_take(&turn->arena, kept.text.len + len);
+	if (!both)
 		return -ENOMEM;
-	memcpy(text, kept.text.data, kept.text.len);
-	memcpy(text + kept.text.len, fresh->data, fresh->len);
-	blank_across(text, len, kept.text.len);
-	*fresh = (struct span){text + kept.text.len, fresh->len};
-	if (memcmp(text, kept.text.data, kept.text.len) == 0)
+	memcpy(both, kept.text.data, kept.text.len);
+	memcpy(both + kept.text.len, text, len);
+	blank_across(both, kept.text.len + len, kept.text.len);
+	if (memcmp(both, kept.text.data, kept.text.len) == 0)
 		return 0;
+	memcpy(text, both + kept.text.len, len);
 	buf_clear(&turn->record);
-	buf_put(&turn->record, text, kept.text.len);
+	buf_put(&turn->record, both, kept.text.len);
 	encode_streams(&kept.streams, &turn->record);
 	return turn_put_record(turn, seq, EXTRA_LOG_CHUNK, chunk_number(view->task.attempt, before->offset));
 }
@@ -305,31 +308,36 @@ static int put_chunk(struct turn *turn, const struct turn_task *view, const stru
 {
 	const struct log_chunk *last = &decision->log.chunks[decision->log.count - 1];
 	const struct log_streams *given = &turn->command->log.streams;
-	int64_t number = chunk_number(view->task.attempt, last->offset);
 	struct log_chunk before = {last->offset, last->bytes - (uint32_t)fresh.len};
 	struct log_row kept = {0};
 
 	int r = decision->joins
 		? get_chunk(turn->store, view->task.seq, view->task.attempt, &before, &turn->arena, &kept)
-		: blank_before(turn, view, &decision->log, &fresh);
+		: 0;
 	if (r < 0)
 		return r;
-	if (!decision->joins && given->count == 0)
-		return turn_put(turn, put_extra, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
+	size_t len = kept.text.len + fresh.len;
+	char *text = arena_take(&turn->arena, len);
 	struct log_streams streams = {.max = kept.streams.count + given->count + 3};
 	streams.lengths = arena_alloc(&turn->arena, streams.max * sizeof *streams.lengths);
-	if (!streams.lengths)
+	if (!text || !streams.lengths)
 		return -ENOMEM;
+	if (kept.text.len > 0)
+		memcpy(text, kept.text.data, kept.text.len);
+	memcpy(text + kept.text.len, fresh.data, fresh.len);
+	blank_across(text, len, kept.text.len);
+	if (kept.text.len < BORDER_BYTES) /* else no token reaches from the chunk before to the fresh bytes */
+		r = blank_before(turn, view, &decision->log, text, len);
+	if (r < 0)
+		return r;
 	log_streams_add_part(&streams, &kept.streams, 0, (uint32_t)kept.text.len);
 	log_streams_add_part(&streams, given, decision->known, (uint32_t)fresh.len);
 	assert(log_streams_bytes(&streams) == last->bytes);
 	buf_clear(&turn->record);
-	buf_put_span(&turn->record, kept.text);
-	buf_put_span(&turn->record, fresh);
-	if (buf_fault(&turn->record) == 0)
-		blank_across(turn->record.data, turn->record.len, kept.text.len);
+	buf_put(&turn->record, text, len);
 	encode_streams(&streams, &turn->record);
-	return turn_put_record(turn, view->task.seq, EXTRA_LOG_CHUNK, number);
+	return turn_put_record(
+		turn, view->task.seq, EXTRA_LOG_CHUNK, chunk_number(view->task.attempt, last->offset));
 }
 
 static int write_log(struct turn *turn, const struct turn_task *view, const struct log *before,

@@ -174,6 +174,44 @@ static bool read_hash(const char *text, unsigned char ret_hash[TOKEN_HASH_BYTES]
 	return text[2 * TOKEN_HASH_BYTES] == 0;
 }
 
+struct span small_token_put(const struct token_more *more, char text[SMALL_BYTES_MAX])
+{
+	char old[2 * TOKEN_HASH_BYTES + 1];
+
+	put_hash(more->old_hash, old);
+	int len = snprintf(text, SMALL_BYTES_MAX, "%s %lld %lld %lld %s %u %u %lld",
+		more->join[0] ? more->join : "-", (long long)more->lives_ms, (long long)more->renewed_ms,
+		(long long)more->old_ends_ms, old, more->uses, more->used, (long long)more->used_ms);
+	assert(len > 0);
+	assert(len < SMALL_BYTES_MAX);
+	return (struct span){text, (size_t)len};
+}
+
+bool small_token_read(struct span data, struct token_more *ret_more)
+{
+	char text[SMALL_BYTES_MAX], old[66];
+	long long lives, renewed, old_ends, used_at;
+	struct token_more more = {0};
+	int end = 0;
+
+	if (data.len == 0 || data.len >= sizeof text || memchr(data.data, 0, data.len))
+		return false;
+	memcpy(text, data.data, data.len);
+	text[data.len] = 0;
+	if (sscanf(text, "%16s %lld %lld %lld %65s %u %u %lld%n", more.join, &lives, &renewed, &old_ends, old,
+		    &more.uses, &more.used, &used_at, &end) != 8 ||
+		(size_t)end != data.len || !read_hash(old, more.old_hash))
+		return false;
+	if (strcmp(more.join, "-") == 0)
+		more.join[0] = 0;
+	more.lives_ms = lives;
+	more.renewed_ms = renewed;
+	more.old_ends_ms = old_ends;
+	more.used_ms = used_at;
+	*ret_more = more;
+	return true;
+}
+
 struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX])
 {
 	char code[2 * TOKEN_HASH_BYTES + 1], cookie[sizeof code], key[sizeof code];

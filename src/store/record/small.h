@@ -10,6 +10,7 @@
 #include "core/worker/login.h"
 #include "core/worker/signing_key.h"
 #include "core/worker/slot.h"
+#include "core/worker/token.h"
 #include "store/backend.h"
 
 enum {
@@ -29,6 +30,7 @@ struct span small_queue_put(enum queue_state state, char text[SMALL_BYTES_MAX]);
 struct span small_key_put(const struct signing_key *key, char text[SMALL_BYTES_MAX]);
 struct span small_hash_put(const unsigned char hash[TOKEN_HASH_BYTES], char text[SMALL_BYTES_MAX]);
 struct span small_slot_put(const struct slot *slot, char text[SMALL_BYTES_MAX]);
+struct span small_token_put(const struct token_more *more, char text[SMALL_BYTES_MAX]);
 struct span small_login_put(const struct browser_login *login, char text[SMALL_LOGIN_BYTES_MAX]);
 
 /* Number, principal, closed, begun, ended; then the members of each state, and how many of these were removed. */
@@ -44,6 +46,7 @@ struct span small_bucket_put(int64_t due_ns, char text[SMALL_BYTES_MAX]);
 bool small_bucket_read(struct span data, int64_t *ret_due_ns);
 bool small_limits_read(struct span data, struct queue_limits *ret_limits);
 bool small_slot_read(struct span data, struct slot *ret_slot);
+bool small_token_read(struct span data, struct token_more *ret_more);
 bool small_login_read(struct span key, struct span data, struct browser_login *ret_login);
 bool small_group_read(struct span data, struct group_state *ret_group);
 bool small_hold_read(struct span data, struct hold *ret_hold);

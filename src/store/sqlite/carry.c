@@ -1,6 +1,6 @@
 /*
- * What a restore keeps of the store that goes: a backup knows nothing of tokens that were revoked since, nor of slots that crashed
- * too often since.
+ * What a restore keeps of the store that goes: a backup knows nothing of tokens that were revoked or got new secrets since, nor of
+ * slots that crashed too often since.
  *
  * The rows of the old store are copied into temporary tables of the copy, and carry.sql does the rest. What cannot be read of a
  * damaged store is lost with it, and the restore says so.
@@ -13,6 +13,8 @@
 /* carry.sql writes them by number. */
 _Static_assert(SMALL_RESTORED == 10, "as in carry.sql");
 _Static_assert(SMALL_SLOT == 2, "as in carry.sql");
+_Static_assert(SMALL_TOKEN == 60, "as in carry.sql");
+_Static_assert(TOKEN_JOIN == 10, "as in old_tokens");
 _Static_assert(SLOT_QUARANTINED == 1 && SLOT_ON_TRIAL == 2, "as in old_slots");
 _Static_assert(
 	META_PRINCIPALS == 8 && META_STORE_HI == 11 && META_STORE_LO == 12, "as in knows_principals()");
@@ -23,11 +25,15 @@ _Static_assert(RESTORED_TOKEN_ENDED == 3, "as in carry.sql");
 
 static const char tables[] =
 	"PRAGMA temp_store = MEMORY;"
-	"CREATE TABLE temp.old_token (id TEXT PRIMARY KEY, name TEXT, expires_ms INTEGER, revoked_ms INTEGER, revoked_by TEXT);"
+	"CREATE TABLE temp.old_token (id TEXT PRIMARY KEY, name TEXT, expires_ms INTEGER, revoked_ms INTEGER, revoked_by TEXT, hash BLOB);"
+	"CREATE TABLE temp.old_more (key TEXT PRIMARY KEY, data BLOB);"
 	"CREATE TABLE temp.old_slot (key TEXT PRIMARY KEY, data BLOB, principal INTEGER);"
 	"CREATE TABLE temp.old_fact (key INTEGER PRIMARY KEY, value INTEGER)";
 
-static const char old_tokens[] = "SELECT id, name, expires_ms, revoked_ms, revoked_by FROM token";
+static const char old_tokens[] =
+	"SELECT id, name, expires_ms, revoked_ms, revoked_by, hash FROM token WHERE kind <> 10";
+
+static const char old_mores[] = "SELECT key, data FROM small WHERE kind = 60";
 
 /* As text a slot begins with its state. */
 static const char old_slots[] =
@@ -105,7 +111,10 @@ int carry_over(sqlite3 *old, sqlite3 *db)
 		return code; /* an empty file: nothing was here */
 	if (code == SQLITE_OK)
 		code = take_rows(old, old_tokens, db,
-			"REPLACE INTO temp.old_token (id, name, expires_ms, revoked_ms, revoked_by) VALUES (?, ?, ?, ?, ?)",
+			"REPLACE INTO temp.old_token (id, name, expires_ms, revoked_ms, revoked_by, hash) VALUES (?, ?, ?, ?, ?, ?)",
+			&knows_tokens);
+	if (code == SQLITE_OK && version > 1 && knows_tokens)
+		code = take_rows(old, old_mores, db, "REPLACE INTO temp.old_more (key, data) VALUES (?, ?)",
 			&knows_tokens);
 	if (code == SQLITE_OK)
 		code = take_rows(old, version == 1 ? older_slots : old_slots, db,

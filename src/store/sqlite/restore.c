@@ -31,6 +31,8 @@ _Static_assert(META_STARTS == 2, "as in restore.sql");
 _Static_assert(META_TASK_FLOOR == 3, "as in restore.sql");
 _Static_assert(META_RESTORED == 5, "as in restore.sql");
 _Static_assert(META_KEY_OF_ADMIN == 15, "as in restore.sql");
+_Static_assert(TOKEN_JOIN == 10, "as in restore.sql");
+_Static_assert(SMALL_TOKEN == 60, "as in restore.sql");
 _Static_assert(META_EXECUTION == 9, "as in restore.sql");
 _Static_assert(RESTORED == 1, "as in restore.sql");
 _Static_assert(RESTORED_OVER_DISARMED == 2, "as in restore.sql");

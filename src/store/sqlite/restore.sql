@@ -25,6 +25,9 @@ REPLACE INTO meta (key, value) VALUES (5, 1 + (SELECT value FROM temp.given_out 
 
 -- Login codes and browser sessions are of the store that goes, or older: nobody comes in with them.
 DELETE FROM small WHERE kind = 15;
+-- So are join codes (TOKEN_JOIN, with their SMALL_TOKEN).
+DELETE FROM small WHERE kind = 60 AND key IN (SELECT id FROM token WHERE kind = 10);
+DELETE FROM token WHERE kind = 10;
 -- META_KEY_OF_ADMIN, and the keys of derived tokens: what was signed before is no longer valid. The start makes a new key.
 REPLACE INTO meta (key, value) VALUES (15, 0);
 DELETE FROM secret;

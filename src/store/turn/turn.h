@@ -511,7 +511,7 @@ int telling_load(struct store *store, struct span key);
 /* command/hold.c: the hold of an account as the turn has it; state HOLD_NONE: it is not held. */
 struct hold turn_hold(const struct turn *turn, uint32_t credential);
 int holds_run_due(struct turn *turn);
-int64_t holds_next_ms(const struct store *store, int64_t now_ms); /* wall; INT64_MAX: never */
+int64_t holds_next_ms(const struct store *store); /* wall; INT64_MAX: never */
 /* command/limit.c: the limit that keeps tasks of the queue from being claimed, as the turn has it; a task changes, so that other
  * claims are alive; the memory follows the turn. */
 void limits_init(struct store *store);

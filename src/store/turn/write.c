@@ -126,7 +126,12 @@ int turn_write_token(struct turn *turn, const struct token *token)
 	if (!copy)
 		return -ENOMEM;
 	turn->tokens[turn->token_count++] = copy;
-	return turn_put(turn, put_token, token);
+	assert(token_is_sound(copy));
+	r = turn_put(turn, put_token, copy);
+	if (r < 0 || !token_has_more(copy))
+		return r;
+	char data[SMALL_BYTES_MAX];
+	return turn_put(turn, put_small, SMALL_TOKEN, copy->id, small_token_put(&copy->more, data));
 }
 
 /* The turn's copy of that login, or a place for one. -ENOMEM. */

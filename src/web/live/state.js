@@ -149,10 +149,16 @@ export function signedOut(why) {
   leave();
 }
 
-async function first() {
-  version.value = await get("/api/version");
-  skew = version.value.startedAt + version.value.uptimeMs - Date.now();
+/** The server's clock counts, which may be set while it runs. */
+async function setClock() {
+  const asked = Date.now(), about = await get("/api/version");
+  skew = (about.now ?? about.startedAt + about.uptimeMs) - (asked + Date.now()) / 2;
+  version.value = about;
   now.value = serverNow();
+}
+
+async function first() {
+  await setClock();
   const last = Number((await get("/api/events?after=now&limit=1")).next);
   const before = Math.max(0, last - BEFORE_EVENTS);
   const page = await get(`/api/events?after=${before}&limit=${BEFORE_EVENTS}`).catch(() => ({ events: [] }));
@@ -182,7 +188,7 @@ export async function begin() {
       if (state === "live" && was !== "live") {
         if (stale.value) toast("Back. What was missed has been caught up.");
         refreshAll();
-        if (hasBeenLive) renew();
+        if (hasBeenLive) { renew(); setClock().catch(() => { /* away again */ }); }
         hasBeenLive = true;
       }
       if (state !== was || state === "live") stream.value = { state, since: state === "live" || was === "live" ? serverNow() : stream.value.since, seq };

@@ -24,8 +24,19 @@ function Thing({ question }) {
     ${input && !line ? html`<pre class="json" tabindex="0">${clean(JSON.stringify(input, null, 2))}</pre>` : null}`;
 }
 
-/** @param {{ one: any, focused: boolean, cardRef?: any }} props */
-export function Card({ one, focused, cardRef }) {
+/** What is to be judged: what was reported, and what shows that it is right. @param {{ id: string }} props */
+function Reported({ id }) {
+  const { value: task } = useResource(`/api/tasks/${encodeURIComponent(id)}`, ["=" + id]);
+  const own = task?.evidence ?? {}, checks = Array.isArray(own.checks) ? own.checks : [], files = Array.isArray(own.files) ? own.files : [];
+  if (!task) return null;
+  return html`${task.result == null ? null : html`<pre class="json" tabindex="0">${clean(typeof task.result === "string" ? task.result : JSON.stringify(task.result, null, 2))}</pre>`}
+    <p class="ctx">${checks.map((/** @type {any} */ check, /** @type {number} */ i) => html`<span key=${i} class=${"st s-" + (check?.passed ? "done" : "failed")}><${Glyph} state=${check?.passed ? "done" : "failed"} /><span class="iso">${clean(check?.name)} ${check?.passed ? "passed" : "failed"}</span></span>`)}
+      ${files.length ? html`<span>${files.length} file${files.length === 1 ? "" : "s"}: <b class="iso">${clean(files.slice(0, 3).map((/** @type {any} */ each) => each?.path ?? each).join(", "))}${files.length > 3 ? " …" : ""}</b></span>` : null}${own.branch ? html`<span>branch <b class="iso">${clean(own.branch)}</b></span>` : null}</p>
+    ${task.result == null && !checks.length && !files.length ? html`<p class="q">Nothing was reported beside that it is finished.</p>` : null}`;
+}
+
+/** @param {{ one: any, focused: boolean, cardRef?: any, alone?: boolean }} props */
+export function Card({ one, focused, cardRef, alone }) {
   const [words, setWords] = useState(/** @type {string | null} */ (null));
   const [over, setOver] = useState("");
   const born = useRef(performance.now());
@@ -57,7 +68,7 @@ export function Card({ one, focused, cardRef }) {
   return html`<article class=${"ask" + (focused ? " at" : "")} ref=${cardRef} data-task=${one.task}>
     <header><${Glyph} state=${gate ? "review" : "asking"} /><a class="link cut iso" href=${href("task", one.task)}>${clean(one.title || one.task)}</a> <span class="mono">${clean(one.task)}</span><${Age} at=${one.since} class="end" /></header>
     <div class="in"><h2>${gate ? html`Needs a verdict on gate ${clean(one.gate)}` : question.diff ? "Wants to change a file" : tool ? html`Wants to use ${clean(question.tool ?? "a tool")}` : "Asks a question"}</h2>
-      ${gate ? null : html`<${Thing} question=${question} />`}
+      ${gate ? alone ? null : html`<${Reported} id=${one.task} />` : html`<${Thing} question=${question} />`}
       ${question.text ? html`<p class="quote iso">${clean(question.text)}</p>` : null}
       ${!gate && !tool && question.options?.length ? html`<div class="opt">${question.options.map((/** @type {string} */ option, /** @type {number} */ i) =>
         html`<${Button} key=${option} cli=${actions.answer.cli(one.task, key, option)} data-act="answer" onClick=${() => reply(option)}>${i < 9 ? html`<kbd>${i + 1}</kbd>` : null} <bdi>${clean(option)}</bdi><//>`)}</div>` : null}

@@ -113,7 +113,7 @@ export function Task() {
     <div class="ttl"><${Glyph} state=${task.state} big /><h1><${Title} task=${task} /></h1><span class="end r">${actionsOf(task).map(name => html`<${Act} key=${name} name=${name} words=${[task.id]} label=${name === "retry" ? again : undefined} />`)}</span></div>
     <p class="because"><b>${task.stopping ? "Stopping" : stateWords[task.state]}.</b> <bdi>${clean(task.why?.text ?? task.note ?? "")}</bdi>${over ? html` <b>${summary(attempts, task)}</b>` : null}</p>
     ${task.why?.try ? html`<div class="because"><${Copy} text=${task.why.try} /></div>` : null}
-    ${mine.map((/** @type {any} */ one) => html`<${Card} key=${one.question?.id ?? one.gate} one=${one} focused />`)}
+    ${mine.map((/** @type {any} */ one) => html`<${Card} key=${one.question?.id ?? one.gate} one=${one} focused alone />`)}
     <${Lanes} attempts=${attempts} task=${task} />
     <div class="grid"><div class="c8">
       ${over || task.result != null ? html`<${Json} head="Result" value=${task.result} />` : null}

@@ -147,6 +147,18 @@ bool tls_facts_name(const struct tls_facts *facts, struct span host)
 	return host.len > 0 && i < facts->name_count;
 }
 
+int tls_sha256(struct span bytes, unsigned char ret_hash[TLS_HASH_BYTES])
+{
+	const struct tls_library *library = tls_library();
+	unsigned len = TLS_HASH_BYTES;
+
+	if (!library)
+		return -ENOSYS;
+	return library->EVP_Digest(bytes.data, bytes.len, ret_hash, &len, library->EVP_sha256(), NULL) == 1
+		? 0
+		: -ENOMEM;
+}
+
 int tls_hash(struct span pem, unsigned char ret_hash[TLS_HASH_BYTES])
 {
 	const struct tls_library *library = tls_library();
@@ -259,7 +271,7 @@ int tls_trust_new(struct span pem, struct tls_trust **ret_trust, char complaint[
 	int r = context ? fill_trust(library, context, pem) : library ? -ENOMEM : -ENOSYS;
 
 	if (r == 0) {
-		*trust = (struct tls_trust){library, context};
+		*trust = (struct tls_trust){.library = library, .context = context};
 		*ret_trust = trust;
 		return 0;
 	}
@@ -275,9 +287,90 @@ int tls_trust_new(struct span pem, struct tls_trust **ret_trust, char complaint[
 
 void tls_trust_free(struct tls_trust *trust)
 {
-	if (trust)
+	if (trust) {
 		trust->library->SSL_CTX_free(trust->context);
+		buf_done(&trust->found);
+	}
 	free(trust);
+}
+
+/* ---- … that knows one hash ---- */
+
+static X509 *find_pinned(const struct tls_trust *trust, const OPENSSL_STACK *shown)
+{
+	const struct tls_library *library = trust->library;
+	unsigned char hash[TLS_HASH_BYTES];
+	int count = shown ? library->OPENSSL_sk_num(shown) : 0;
+
+	for (int i = 0; i < count; i++) {
+		X509 *certificate = library->OPENSSL_sk_value(shown, i);
+		unsigned len = sizeof hash;
+		if (library->X509_digest(certificate, library->EVP_sha256(), hash, &len) == 1 &&
+			trust->is_it(trust->is_it_context, hash))
+			return certificate;
+	}
+	return NULL;
+}
+
+/* As a file of an authority has it. */
+static int keep_found(struct tls_trust *trust, X509 *certificate)
+{
+	const struct tls_library *library = trust->library;
+	BIO *bio = library->BIO_new(library->BIO_s_mem());
+	char *data = NULL;
+	int r = bio && library->PEM_write_bio_X509(bio, certificate) == 1 ? 0 : -ENOMEM;
+	long len = r == 0 ? library->BIO_ctrl(bio, BIO_CTRL_INFO, 0, &data) : 0;
+
+	buf_clear(&trust->found);
+	if (r == 0)
+		r = buf_put(&trust->found, data, (size_t)len);
+	library->BIO_free(bio);
+	return r;
+}
+
+/* The one that has the hash is trusted, as if it stood in a file; everything else is judged as always. */
+static int verify_pinned(X509_STORE_CTX *context, void *pinned)
+{
+	struct tls_trust *trust = pinned;
+	const struct tls_library *library = trust->library;
+	SSL *ssl =
+		library->X509_STORE_CTX_get_ex_data(context, library->SSL_get_ex_data_X509_STORE_CTX_idx());
+	X509 *authority =
+		find_pinned(trust, (const OPENSSL_STACK *)library->X509_STORE_CTX_get0_untrusted(context));
+	OPENSSL_STACK *trusted = authority ? library->OPENSSL_sk_new_null() : NULL;
+
+	if (!authority)
+		snprintf(tls_complaint_room(library->SSL_get_ex_data(ssl, 0)), TLS_COMPLAINT_BYTES,
+			"it does not show the authority that the code names");
+	if (!trusted || library->OPENSSL_sk_push(trusted, authority) != 1) {
+		library->OPENSSL_sk_free(trusted);
+		return 0;
+	}
+	library->X509_STORE_CTX_set0_trusted_stack(context, (STACK_OF(X509) *)trusted);
+	int good = library->X509_verify_cert(context) == 1 && keep_found(trust, authority) == 0;
+	library->OPENSSL_sk_free(trusted);
+	return good;
+}
+
+int tls_trust_pinned(
+	tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES])
+{
+	struct tls_trust *trust;
+	int r = tls_trust_new((struct span){0}, &trust, complaint);
+
+	if (r < 0)
+		return r;
+	trust->is_it = is_it;
+	trust->is_it_context = context;
+	trust->found.max = PEM_BYTES_MAX;
+	trust->library->SSL_CTX_set_cert_verify_callback(trust->context, verify_pinned, trust);
+	*ret_trust = trust;
+	return 0;
+}
+
+struct span tls_trust_found(const struct tls_trust *trust)
+{
+	return trust->found.len > 0 ? buf_span(&trust->found) : (struct span){0};
 }
 
 /* ---- a server's ---- */
@@ -362,6 +455,48 @@ static int use_certificates(
 	return r;
 }
 
+static bool is_same(const struct tls_library *library, const X509 *one, const X509 *other)
+{
+	unsigned char hashes[2][TLS_HASH_BYTES] = {{0}};
+	unsigned len = TLS_HASH_BYTES;
+
+	return library->X509_digest(one, library->EVP_sha256(), hashes[0], &len) == 1 &&
+		library->X509_digest(other, library->EVP_sha256(), hashes[1], &len) == 1 &&
+		memcmp(hashes[0], hashes[1], TLS_HASH_BYTES) == 0;
+}
+
+/* Does it stand in that file, too? */
+static bool is_among(const struct tls_library *library, const X509 *certificate, struct span pem)
+{
+	BIO *bio = pem_open(library, pem);
+	bool found = false;
+	X509 *one;
+
+	while (!found && bio && (one = pem_next_certificate(library, bio))) {
+		found = is_same(library, one, certificate);
+		library->X509_free(one);
+	}
+	library->ERR_clear_error();
+	library->BIO_free(bio);
+	return found;
+}
+
+/* Clients that trust it do not need it, and ignore it. A new machine knows only its hash. */
+static int show_authority(
+	struct tls_identity *identity, struct span cert, struct span ca, char complaint[TLS_COMPLAINT_BYTES])
+{
+	const struct tls_library *library = identity->library;
+	X509 *authority = ca.len > 0 ? pem_certificate(library, ca) : NULL;
+	int r = 0;
+
+	library->ERR_clear_error();
+	if (authority && !is_among(library, authority, cert) &&
+		library->SSL_CTX_ctrl(identity->context, SSL_CTRL_CHAIN_CERT, 1, authority) != 1)
+		r = complain(complaint, "OpenSSL does not take the certificate of the authority");
+	library->X509_free(authority);
+	return r;
+}
+
 static int use_key(struct tls_identity *identity, struct span pem, char complaint[TLS_COMPLAINT_BYTES])
 {
 	const struct tls_library *library = identity->library;
@@ -379,8 +514,8 @@ static int use_key(struct tls_identity *identity, struct span pem, char complain
 	return r;
 }
 
-int tls_identity_new(struct span cert, struct span key, int64_t wall_ms, struct tls_identity **ret_identity,
-	char complaint[TLS_COMPLAINT_BYTES])
+int tls_identity_new(struct span cert, struct span key, struct span ca, int64_t wall_ms,
+	struct tls_identity **ret_identity, char complaint[TLS_COMPLAINT_BYTES])
 {
 	const struct tls_library *library = tls_library();
 	struct tls_identity *identity = library ? calloc(1, sizeof *identity) : NULL;
@@ -393,6 +528,8 @@ int tls_identity_new(struct span cert, struct span key, int64_t wall_ms, struct 
 		*identity = (struct tls_identity){.library = library, .context = context};
 	if (r == 0)
 		r = use_certificates(identity, cert, wall_ms, complaint);
+	if (r == 0)
+		r = show_authority(identity, cert, ca, complaint);
 	if (r == 0)
 		r = use_key(identity, key, complaint);
 	if (r == 0)

@@ -13,6 +13,9 @@ enum {
 struct tls_trust {
 	const struct tls_library *library;
 	SSL_CTX *context;
+	tls_is_it is_it; /* of a pinned trust */
+	void *is_it_context;
+	struct buf found; /* its authority, in PEM */
 };
 
 struct tls_identity {

@@ -26,11 +26,15 @@
 	X(ERR_clear_error) \
 	X(ERR_peek_last_error) \
 	X(ERR_reason_error_string) \
+	X(EVP_Digest) \
 	X(EVP_PKEY_Q_keygen) \
 	X(EVP_PKEY_free) \
 	X(EVP_sha256) \
 	X(GENERAL_NAMES_free) \
+	X(OPENSSL_sk_free) \
+	X(OPENSSL_sk_new_null) \
 	X(OPENSSL_sk_num) \
+	X(OPENSSL_sk_push) \
 	X(OPENSSL_sk_value) \
 	X(PEM_read_bio_PrivateKey) \
 	X(PEM_read_bio_X509) \
@@ -43,6 +47,7 @@
 	X(SSL_CTX_new) \
 	X(SSL_CTX_set_alpn_protos) \
 	X(SSL_CTX_set_alpn_select_cb) \
+	X(SSL_CTX_set_cert_verify_callback) \
 	X(SSL_CTX_set_cipher_list) \
 	X(SSL_CTX_set_default_verify_dir) \
 	X(SSL_CTX_set_num_tickets) \
@@ -72,9 +77,11 @@
 	X(X509V3_set_ctx) \
 	X(X509_EXTENSION_free) \
 	X(X509_NAME_add_entry_by_txt) \
+	X(X509_STORE_CTX_get0_untrusted) \
 	X(X509_STORE_CTX_get_current_cert) \
 	X(X509_STORE_CTX_get_error) \
 	X(X509_STORE_CTX_get_ex_data) \
+	X(X509_STORE_CTX_set0_trusted_stack) \
 	X(X509_STORE_add_cert) \
 	X(X509_VERIFY_PARAM_set1_host) \
 	X(X509_VERIFY_PARAM_set1_ip_asc) \
@@ -94,6 +101,7 @@
 	X(X509_set_pubkey) \
 	X(X509_set_version) \
 	X(X509_sign) \
+	X(X509_verify_cert) \
 	X(X509_verify_cert_error_string)
 // clang-format on
 

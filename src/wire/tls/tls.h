@@ -39,17 +39,30 @@ struct tls_identity;
 /* The certificates of `pem`; data NULL: those of the system. -ENOSYS: there is no OpenSSL; -EINVAL: not certificates; -ENOMEM. The
  * complaint says it in words. */
 int tls_trust_new(struct span pem, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES]);
+/* Trust in one authority of which nothing is known but the hash of its certificate. The other end has to show that certificate
+ * behind its own, which the authority must have signed. `is_it` says whether a certificate is the one. Faults of tls_trust_new(). */
+typedef bool (*tls_is_it)(void *context, const unsigned char hash[TLS_HASH_BYTES]);
+int tls_trust_pinned(
+	tls_is_it is_it, void *context, struct tls_trust **ret_trust, char complaint[TLS_COMPLAINT_BYTES]);
+
+/* The certificate of that authority in PEM, after a handshake with it; data NULL before. */
+struct span tls_trust_found(const struct tls_trust *trust);
+
 void tls_trust_free(struct tls_trust *trust);
+
+/* SHA-256 of the bytes. -ENOSYS: there is no OpenSSL. */
+int tls_sha256(struct span bytes, unsigned char ret_hash[TLS_HASH_BYTES]);
 
 /* SHA-256 of the first certificate of `pem`, as it is. -EINVAL: there is none; -ENOSYS. */
 int tls_hash(struct span pem, unsigned char ret_hash[TLS_HASH_BYTES]);
 
 /* ---- who a server is ---- */
 
-/* A certificate, with those between it and its authority behind it, and its key. -EINVAL: one is not that, or they do not belong
- * together, or now is not between its dates; -ENOSYS, -ENOMEM. */
-int tls_identity_new(struct span cert, struct span key, int64_t wall_ms, struct tls_identity **ret_identity,
-	char complaint[TLS_COMPLAINT_BYTES]);
+/* A certificate, with those between it and its authority behind it, and its key. The first certificate of `ca`, if any, is shown
+ * behind them, for clients that know its hash alone. -EINVAL: one is not that, or they do not belong together, or now is not between
+ * its dates; -ENOSYS, -ENOMEM. */
+int tls_identity_new(struct span cert, struct span key, struct span ca, int64_t wall_ms,
+	struct tls_identity **ret_identity, char complaint[TLS_COMPLAINT_BYTES]);
 void tls_identity_free(struct tls_identity *identity); /* open connections keep what they need of it */
 
 struct tls_facts {

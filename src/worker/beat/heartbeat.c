@@ -386,6 +386,14 @@ struct span heartbeat_worker_id(const struct heartbeat_client *heartbeat)
 	return span_of(heartbeat->id);
 }
 
+void heartbeat_set_token(struct heartbeat_client *heartbeat, struct span token)
+{
+	assert(token.len <= TOKEN_BYTES_MAX);
+	if (token.len > 0)
+		memcpy(heartbeat->token, token.data, token.len);
+	heartbeat->token[token.len] = 0;
+}
+
 struct span heartbeat_token(const struct heartbeat_client *heartbeat)
 {
 	return span_of(heartbeat->credential[0] ? heartbeat->credential : heartbeat->token);

@@ -57,6 +57,9 @@ struct heartbeat_client *heartbeat_new(
 /* Ends the client; no more events. The memory goes when the loop has closed its handles. */
 void heartbeat_free(struct heartbeat_client *heartbeat);
 
+/* Register with this from now on. */
+void heartbeat_set_token(struct heartbeat_client *heartbeat, struct span token);
+
 /* As in beat.h. */
 int heartbeat_bind(struct heartbeat_client *heartbeat, struct span id);
 

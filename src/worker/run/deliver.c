@@ -307,8 +307,9 @@ static void on_remote(void *context)
 		return;
 	}
 	struct span out = buf_span(&agent->check.out);
-	snprintf(url, sizeof url, "%.*s", (int)strcspn(out.len > 0 ? out.data : "", "\n"),
-		out.len > 0 ? out.data : "");
+	const char *end = out.len > 0 ? memchr(out.data, '\n', out.len) : NULL; /* no 0 ends the output */
+	out.len = end ? (size_t)(end - out.data) : out.len;
+	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(out));
 	const char *local = strncmp(url, "file://", 7) == 0 ? url + 7 : url[0] == '/' ? url : NULL;
 	go_on(run,
 		&(struct call){.argv = argv, .remote = local ? arena_text(&run->arena, "%s", local) : NULL},

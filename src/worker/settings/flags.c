@@ -140,24 +140,28 @@ void flags_take_mode(int *argc, char ***argv, struct worker_flags *flags)
 	flags->sweeps = strcmp(word, "sweep-prs") == 0;
 	flags->trees = strcmp(word, "worktrees") == 0;
 	flags->asks_agents = strcmp(word, "agent") == 0;
-	bool any = flags->once || flags->sweeps || flags->trees || flags->asks_agents ||
+	flags->enrols = strcmp(word, "enroll") == 0;
+	bool any = flags->once || flags->sweeps || flags->trees || flags->asks_agents || flags->enrols ||
 		strcmp(word, "run") == 0;
 	*argc -= any;
 	*argv += any;
-	const char **words[] = {&flags->agent_action, &flags->agent_name};
-	for (size_t i = 0; i < 2 && flags->asks_agents && *argc > 1 && (*argv)[1][0] != '-';
-		i++, --*argc, ++*argv)
-		*words[i] = (*argv)[1];
+	const char **const words[2][2] = {
+		{&flags->agent_action, &flags->agent_name}, {&flags->enrol_url, &flags->enrol_code}};
+	bool has_words = flags->asks_agents || flags->enrols;
+	for (size_t i = 0; i < 2 && has_words && *argc > 1 && (*argv)[1][0] != '-'; i++, --*argc, ++*argv)
+		*words[flags->enrols][i] = (*argv)[1];
 }
 
 int flags_read(int argc, char **argv, struct worker_flags *flags)
 {
-	static const char *const words[] = {"run", "run-once", "sweep-prs", "worktrees", "agent", NULL};
+	static const char *const words[] = {
+		"run", "run-once", "sweep-prs", "worktrees", "agent", "enroll", NULL};
 	struct command_line line = {
 		.program = flags->once       ? "stint-worker run-once"
 			: flags->sweeps      ? "stint-worker sweep-prs"
 			: flags->trees       ? "stint-worker worktrees"
 			: flags->asks_agents ? "stint-worker agent"
+			: flags->enrols      ? "stint-worker enroll"
 					     : "stint-worker",
 		.tables = {[1] = {FIELDS(flag_fields), flags}},
 		.arena = &flags->arena,
@@ -167,7 +171,7 @@ int flags_read(int argc, char **argv, struct worker_flags *flags)
 
 	if (flags->trees)
 		line.tables[0] = (struct command_table){FIELDS(tree_fields), flags};
-	else if (flags->asks_agents)
+	else if (flags->asks_agents || flags->enrols)
 		line.tables[0] = (struct command_table){FIELDS(agent_flag_fields), flags};
 	else if (flags->sweeps)
 		line.tables[0] = (struct command_table){FIELDS(sweep_fields), flags};

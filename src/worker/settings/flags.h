@@ -7,7 +7,7 @@
 #include "worker/supervisor/supervisor.h"
 
 extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[],
-	worker_usage_agent[];
+	worker_usage_agent[], worker_usage_enroll[];
 
 struct worker_flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *ca, *config,
@@ -21,7 +21,9 @@ struct worker_flags {
 	bool sweeps;                           /* sweep-prs */
 	bool trees;                            /* worktrees */
 	bool asks_agents;                      /* agent ls, show, test or login */
+	bool enrols;                           /* enroll */
 	const char *agent_action, *agent_name; /* its two words; NULL: not given */
+	const char *enrol_url, *enrol_code;    /* the same */
 	bool agents;                           /* an executor for each agent that is installed */
 	bool prune, json;
 	struct settings_sweep sweep;

@@ -4,6 +4,7 @@
  *	supervisor.c   its runs, the events of heartbeat and outbox, and its start
  *	claims.c       its claims
  *	credential.c   the token that it works with
+ *	renewal.c      … which renews itself
  *	about.c        its registration: who it is, and what it has
  *	pools.c        what its pools need of it
  *	stop.c         its end
@@ -37,6 +38,14 @@ void supervisor_find_credential(struct supervisor *supervisor);
 
 /* The server does not know the token. True: it was kept from before, and another one is made; then supervisor_serve(). */
 bool supervisor_renew_credential(struct supervisor *supervisor);
+
+/* renewal.c: the token gets a new secret when half of its life is over. */
+void supervisor_begin_renewals(struct supervisor *supervisor);
+void supervisor_end_renewals(struct supervisor *supervisor);
+
+/* The server refuses the token. True: its file has another secret now, or a new one waits beside it, and that is used from now on. */
+bool supervisor_reread_token(struct supervisor *supervisor);
+bool supervisor_reread_file(struct supervisor *supervisor); /* its file alone */
 
 /* supervisor.c: the token is known: reports that were left behind, and the registration. */
 void supervisor_serve(struct supervisor *supervisor);

@@ -49,6 +49,7 @@ static void close_all(struct supervisor *supervisor)
 	heartbeat_free(supervisor->heartbeat);
 	outbox_free(supervisor->outbox);
 	api_client_free(supervisor->claims);
+	supervisor_end_renewals(supervisor);
 	while (supervisor->idle_count > 0)
 		api_client_free(supervisor->idle[--supervisor->idle_count]);
 	if (supervisor->once)

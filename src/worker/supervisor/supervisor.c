@@ -169,12 +169,39 @@ static void note_standing(struct supervisor *supervisor, bool let_in)
 		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
 }
 
+static void on_serve_again(uv_timer_t *timer)
+{
+	supervisor_serve(timer->data);
+}
+
+/* Neither the instance's credential nor ours is good any more: nothing that is done from now on can be reported, and the server has
+ * cut the leases. */
+static void hear_revoked(struct supervisor *supervisor, const struct heartbeat_event *news)
+{
+	if (supervisor->step != SUPERVISOR_SERVING)
+		return;
+	log_error("the credential of this worker is no longer valid; everything is stopped",
+		log_int("runs", supervisor->run_count), log_span("code", news->code),
+		log_span("reason", news->detail));
+	supervisor_stop(supervisor, EXIT_NO_PERMISSION);
+	supervisor_stop_all(supervisor, STOP_LAPSED, GRACE_OVER_MS);
+}
+
 static void hear_refused(struct supervisor *supervisor, const struct heartbeat_event *news)
 {
 	bool alive = heartbeat_is_alive(supervisor->heartbeat);
 
+	if (news->status == 401 && supervisor_reread_token(supervisor)) {
+		if (!alive)
+			uv_timer_start(&supervisor->claim_timer, on_serve_again, 0, 0);
+		return;
+	}
 	if (!alive && news->status == 401 && supervisor_renew_credential(supervisor))
 		return;
+	if (alive && news->status == 401 && !supervisor->once) {
+		hear_revoked(supervisor, news);
+		return;
+	}
 	if (!alive)
 		note_standing(supervisor, false); /* before it is logged: a reader of the log may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
@@ -497,6 +524,8 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
 	uv_timer_init(supervisor->loop, &supervisor->pools_timer);
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
+	uv_timer_init(supervisor->loop, &supervisor->renewal_timer);
+	supervisor->renewal_timer.data = supervisor;
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
 	uv_idle_init(supervisor->loop, &supervisor->cleaner);
@@ -515,6 +544,7 @@ void supervisor_serve(struct supervisor *supervisor)
 		return;
 	}
 	supervisor->served = true;
+	supervisor_begin_renewals(supervisor);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
@@ -550,7 +580,8 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 		.settings = options->settings,
 		.loop = &loop,
 		.request_number = 1,
-		.credential_fd = -1};
+		.credential_fd = -1,
+		.renewal_fd = -1};
 	buf_init(&supervisor->body, SUPERVISOR_CLAIM_BYTES_MAX);
 	int r = uv_loop_init(&loop);
 	if (r < 0)

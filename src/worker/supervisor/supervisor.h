@@ -78,8 +78,14 @@ struct supervisor {
 	char token[SUPERVISOR_TOKEN_BYTES_MAX + 1];         /* for all requests; empty: none */
 	char refused_token[SUPERVISOR_TOKEN_BYTES_MAX + 1]; /* that the server did not know; empty: none */
 	int credential_fd;                                  /* while the token is exchanged; else -1 */
-	bool credential_proved; /* the server has known the token since we started, or it is a new one */
-	bool served;            /* what was left behind is loaded */
+	struct api_client *renewals;                        /* NULL: nothing renews the token */
+	uv_timer_t renewal_timer;
+	char next_token[SUPERVISOR_TOKEN_BYTES_MAX + 1]; /* a new secret that the server may not know yet */
+	int renewal_fd;            /* the lock of the token's file; -1: we have it not */
+	uint32_t renewal_failures; /* in a row */
+	bool has_fresh_token;      /* a request that was refused may have shown the secret before */
+	bool credential_proved;    /* the server has known the token since we started, or it is a new one */
+	bool served;               /* what was left behind is loaded */
 	struct host *host;
 	struct heartbeat_client *heartbeat;
 	struct outbox *outbox;
