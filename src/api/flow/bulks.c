@@ -357,8 +357,7 @@ void bulk_start_finish(struct api_call *call, const struct result *results)
 		return;
 	call->reply.event_seq = results[0].event_seq;
 	struct bulk_document before;
-	bool is_known = results[0].repeated &&
-		store_read_bulk(call->store, results[0].bulk, &before) == 0;
+	bool is_known = results[0].repeated && store_read_bulk(call->store, results[0].bulk, &before) == 0;
 	struct span name = bulk_id_put(results[0].bulk, id);
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", name);

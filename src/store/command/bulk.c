@@ -188,7 +188,8 @@ static int new_bulk(struct turn *turn, const struct command *command, struct tur
 }
 
 /* Was it asked for before with the same key? Then the result is that action. */
-static int start_again(struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+static int start_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
 	const struct command_bulk *bulk = &command->bulk;
 	struct idem_row row;
