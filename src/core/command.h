@@ -241,6 +241,9 @@ struct bulk_item {
 struct command_bulk {
 	struct bulk bulk;  /* START; of STOP and STEP the number alone; the store fills in who asks */
 	uint64_t matched;  /* START */
+	/* START: one action per (principal, key): see command_create */
+	struct span idempotency_key;
+	unsigned char fingerprint[16];
 	struct span login; /* START: the browser session of the caller; empty: it comes by a token */
 	int64_t from, to;  /* STEP: tasks behind `from` were looked at, up to `to` */
 	const struct bulk_item *items; /* STEP: those that matched, in order, at most BULK_STEP_MAX */

@@ -129,6 +129,22 @@ class Rules(BulkCase):
         self.assertEqual(self.client.get("/api/bulk").json, [])
         self.assertEqual(self.state("x"), "ready")
 
+    def test_the_same_key_is_the_same_action_across_a_kill(self):
+        self.create(id="a")
+        key, cancel = {"Idempotency-Key": "k"}, {"filter": {"queue": "q"}, "action": "cancel"}
+        first = self.client.post("/api/tasks/bulk", cancel, key)
+        self.assertEqual((first.status, first.json["matched"]), (202, 1), first.body)
+        self.ended(first.json["id"])
+        self.assertEqual(self.states(["a"]), ["cancelled"])
+        self.kill()
+        self.create(id="b")
+        again = self.client.post("/api/tasks/bulk", cancel, key)
+        self.assertEqual((again.status, again.json), (202, first.json), again.body)
+        self.assertEqual(self.client.get("/api/tasks/b").json["state"], "ready")
+        other = self.client.post("/api/tasks/bulk", {**cancel, "action": "park"}, key)
+        self.assertEqual((other.status, other.json["code"]), (422, "idempotency_conflict"))
+        self.assertEqual(len(self.client.get("/api/bulk").json), 1)
+
     def test_each_action_does_what_its_command_does(self):
         self.add_many(4)
         self.client.post("/api/tasks", {"id": "child", "title": "c", "queue": "other", "blockedBy": ["m0"]})

@@ -200,7 +200,8 @@ class World:
         for name, text in ((".openclaw/workspace/.clawhub/tasks.json", [{"id": "a", "title": "a", "owner": "slot-1", "status": "todo"}]),
                            (".beads/issues.jsonl", {"id": "bd-1", "title": "one"}),
                            ("work/app/.beads/issues.jsonl", {"id": "bd-2", "title": "two"}),
-                           ("ecosystem.json", {"apps": [{"name": "thumbs", "script": "thumbs.js"}]})):
+                           ("ecosystem.json", {"apps": [{"name": "thumbs", "script": "thumbs.js"}]}),
+                           ("tasks.jsonl", {"id": "t-9", "title": "one", "state": "ready"})):
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
             with open(os.path.join(self.folder, name), "w") as file:
                 json.dump(text, file)

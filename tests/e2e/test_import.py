@@ -312,5 +312,68 @@ class Pm2(Import):
         self.assertRegex(self.stint("import", "pm2", "ecosystem.json", status=1).stderr, r"ecosystem\.json:1:2: the schedule a: cron ")
 
 
+class Tasks(Import):
+    """What stint export prints becomes tasks of another server."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = stintd.Server()
+        self.addCleanup(self.other.end)
+
+    def exported(self, *flags, home=None):
+        lines = self.stint("export", *flags, STINT_HOME=home or self.server.home).stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+    def make(self, id, **fields):
+        reply = self.client.post("/api/tasks", {"id": id, "title": "the " + id, **fields})
+        self.assertEqual(reply.status, 201, reply.body)
+
+    KEPT = ("id", "title", "queue", "priority", "labels", "payload", "blockedBy", "onParentFailure", "concurrencyKey", "uniqueKey", "metadata",
+            "timeoutMs", "maxAttempts", "requires", "notBefore", "state")
+
+    def kept(self, tasks):
+        return sorted(([(name, task.get(name)) for name in self.KEPT] for task in tasks), key=str)
+
+    def test_there_and_back_and_twice_is_once(self):
+        self.make("late", notBefore=4102444800000, labels=["a", "b"], metadata={"mine": 1.5}, executor="x")
+        self.make("first", priority=7, payload={"argv": ["true"]}, requires=["gpu"], uniqueKey="u", concurrencyKey="acme")
+        self.make("second", blockedBy=["first"], onParentFailure="run", timeoutMs=5000, maxAttempts=7)
+        self.make("parked", state="pending")
+        self.write("tasks.jsonl", "\n".join(json.dumps(task) for task in reversed(self.exported())) + "\n")
+        there = {"STINT_HOME": self.other.home}
+        self.assertEqual(self.imported("tasks", "tasks.jsonl", "--dry-run", **there)["imported"], 4)
+        self.assertEqual(self.exported(home=self.other.home), [])
+        self.assertEqual(self.imported("tasks", "tasks.jsonl", **there)["imported"], 4)
+        self.assertEqual(self.kept(self.exported(home=self.other.home)), self.kept(self.exported()))
+        again = self.imported("tasks", "tasks.jsonl", **there)
+        self.assertEqual((again["imported"], again["existing"]), (0, 4))
+
+    def test_what_is_over_is_left_out_and_what_a_person_must_see_is_parked(self):
+        self.make("done", queue="q")
+        self.make("works", queue="q")
+        for name in ("done", "works"):
+            claim = self.client.post("/api/claims", {"workerId": "w", "queues": ["q"]}).json["claims"][0]
+            self.assertEqual(claim["task"]["id"], name)
+            if name == "done":
+                self.client.post("/api/tasks/done/complete", {"workerId": "w", "fence": claim["fence"]})
+        self.make("gone")
+        self.make("waits", blockedBy=["gone"])
+        self.client.post("/api/tasks/gone/cancel", {})
+        self.assertEqual(sorted(task["id"] for task in self.exported()), ["waits", "works"])
+        everything = self.exported("--all")
+        self.assertEqual(len(everything), 4)
+        self.write("tasks.jsonl", "\n".join(json.dumps(task) for task in everything))
+        found = self.imported("tasks", "tasks.jsonl", STINT_HOME=self.other.home)
+        self.assertEqual(found["imported"], 2)
+        states = {task["id"]: task["state"] for task in self.exported(home=self.other.home)}
+        self.assertEqual(states, {"works": "ready", "waits": "pending"})
+
+    def test_a_mistake_has_its_place_and_changes_nothing(self):
+        self.write("tasks.jsonl", '{"id":"a","title":"a"}\n{"id":"a","title":"b"}\n')
+        self.assertIn("tasks.jsonl:2:1: the task a is there twice", self.wrong("tasks", "tasks.jsonl"))
+        self.write("tasks.jsonl", '{"id":"a","title":"a"}\n{"title":"b"}\n')
+        self.assertIn('tasks.jsonl:2:1: the task has no "id"', self.wrong("tasks", "tasks.jsonl"))
+
+
 if __name__ == "__main__":
     unittest.main()

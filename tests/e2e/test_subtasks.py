@@ -1,4 +1,6 @@
 """Subtasks: the work on a task creates tasks with the token of its claim, waits for them, and goes on with their results."""
+import json
+import os
 import subprocess
 
 import proof
@@ -43,6 +45,12 @@ class SubtaskCase(proof.Proved, proof.ProofCase):
         claim = self.client.post(f"/api/tasks/{task}/claim", {"workerId": worker}).json
         reply = self.client.post(f"/api/tasks/{task}/complete", {"workerId": worker, "fence": claim["fence"], "result": result})
         self.assertEqual(reply.json["state"], "done", reply.body)
+
+    def stint(self, *words):
+        done = subprocess.run([os.path.join(os.path.dirname(stintd.STINTD), "stint"), "--home", self.server.home, *words], capture_output=True,
+                              text=True, timeout=HANG_S, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
 
     def check_store(self):
         self.client.close()
@@ -167,6 +175,21 @@ class Rights(SubtaskCase):
         work = self.connect(token=token)
         self.assertEqual(self.added(work, id="c1", executor="tests")["executor"], "tests")
         self.refused(work, "executor", executor="shell")
+
+    def test_show_draws_the_tree(self):
+        claim, work = self.begin()
+        self.added(work, id="c1", title="first part")
+        self.added(work, id="c2", title="second part")
+        deeper, below = self.begin(None, "w2")
+        self.added(below, id="c1-a", title="deeper")
+        lines = self.stint("show", "p", "--no-timeline").splitlines()
+        at = lines.index("Subtasks")
+        self.assertEqual([line.split()[-len(words):] for line, words in zip(lines[at + 1:at + 4], (4 * "x", 3 * "x", 4 * "x"))],
+                         [["claimed", "c1", "first", "part"], ["ready", "c1-a", "deeper"], ["ready", "c2", "second", "part"]])
+        self.assertEqual([len(line) - len(line.lstrip()) for line in lines[at + 1:at + 4]], [2, 4, 2])
+        tree = json.loads(self.stint("show", "p", "--json"))["subtasks"]
+        self.assertEqual([(each["id"], each["parent"], each["level"]) for each in tree], [("c1", "p", 1), ("c1-a", "c1", 2), ("c2", "p", 1)])
+        self.assertNotIn("Subtasks", self.stint("show", "c2"))
 
     def test_a_subtask_does_not_wait_for_itself_in_a_sequential_queue(self):
         reply = self.client.call("PATCH", "/api/queues/q", {"sequential": True})

@@ -250,7 +250,7 @@ class Verbs(CliCase):
                  "mcp",  # test_mcp
                  "notify run", "notify ls", "notify test",  # test_notify
                  "bundle",  # test_bundle
-                 "import clawhub", "import pm2", "import github", "import beads",  # test_import
+                 "import clawhub", "import pm2", "import github", "import beads", "import tasks", "export",  # test_import
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
 

@@ -2162,17 +2162,17 @@ class Api:
         """Let nothing more into a group: `POST /api/groups/{name}/close`."""
         return self.call("POST", f"/api/groups/{quote(name, safe='')}/close", body={})
 
-    def cancel_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+    def cancel_group(self, name: str, body: GroupBulkWanted | None = None, *, idempotency_key: str | None = None) -> BulkCount | BulkAccepted:
         """Cancel the tasks of a group: `POST /api/groups/{name}/cancel`."""
-        return self.call("POST", f"/api/groups/{quote(name, safe='')}/cancel", body={} if body is None else body)
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/cancel", body={} if body is None else body, headers={"Idempotency-Key": idempotency_key}, repeatable=True)
 
-    def retry_group(self, name: str, body: GroupBulkWanted | None = None) -> BulkCount | BulkAccepted:
+    def retry_group(self, name: str, body: GroupBulkWanted | None = None, *, idempotency_key: str | None = None) -> BulkCount | BulkAccepted:
         """Retry the tasks of a group: `POST /api/groups/{name}/retry`."""
-        return self.call("POST", f"/api/groups/{quote(name, safe='')}/retry", body={} if body is None else body)
+        return self.call("POST", f"/api/groups/{quote(name, safe='')}/retry", body={} if body is None else body, headers={"Idempotency-Key": idempotency_key}, repeatable=True)
 
-    def start_bulk(self, body: BulkWanted) -> BulkCount | BulkAccepted:
+    def start_bulk(self, body: BulkWanted, *, idempotency_key: str | None = None) -> BulkCount | BulkAccepted:
         """Change all tasks that match a filter: `POST /api/tasks/bulk`."""
-        return self.call("POST", "/api/tasks/bulk", body=body)
+        return self.call("POST", "/api/tasks/bulk", body=body, headers={"Idempotency-Key": idempotency_key}, repeatable=True)
 
     def list_bulk(self) -> list[Bulk]:
         """List bulk actions: `GET /api/bulk`."""

@@ -560,18 +560,18 @@ export abstract class Api {
   }
 
   /** Cancel the tasks of a group: `POST /api/groups/{name}/cancel`. */
-  cancelGroup(name: string, body: GroupBulkWanted = {}, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
-    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/cancel`, { body }, options);
+  cancelGroup(name: string, body: GroupBulkWanted = {}, options: { idempotencyKey?: string } & CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/cancel`, { body, headers: { "Idempotency-Key": options.idempotencyKey }, repeatable: true }, options);
   }
 
   /** Retry the tasks of a group: `POST /api/groups/{name}/retry`. */
-  retryGroup(name: string, body: GroupBulkWanted = {}, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
-    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/retry`, { body }, options);
+  retryGroup(name: string, body: GroupBulkWanted = {}, options: { idempotencyKey?: string } & CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", `/api/groups/${encodeURIComponent(name)}/retry`, { body, headers: { "Idempotency-Key": options.idempotencyKey }, repeatable: true }, options);
   }
 
   /** Change all tasks that match a filter: `POST /api/tasks/bulk`. */
-  startBulk(body: BulkWanted, options: CallOptions = {}): Promise<BulkCount | BulkAccepted> {
-    return this.call("POST", "/api/tasks/bulk", { body }, options);
+  startBulk(body: BulkWanted, options: { idempotencyKey?: string } & CallOptions = {}): Promise<BulkCount | BulkAccepted> {
+    return this.call("POST", "/api/tasks/bulk", { body, headers: { "Idempotency-Key": options.idempotencyKey }, repeatable: true }, options);
   }
 
   /** List bulk actions: `GET /api/bulk`. */

@@ -184,7 +184,7 @@ void bulk_start_begin(struct api_call *call)
 {
 	struct bulk_request *request = call_detail(call, sizeof *request);
 
-	if (!request || !query_read(call, NULL, 0) || !read_request(call, request))
+	if (!request || !call_key_is_good(call) || !query_read(call, NULL, 0) || !read_request(call, request))
 		return;
 	if (request->action == BULK_MOVE && !principal_serves(&call->who, request->queue)) {
 		api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUES);
@@ -208,7 +208,7 @@ void group_bulk_begin(struct api_call *call)
 	struct group_bulk_body body = {0};
 	struct group_document document;
 
-	if (!request || !form_read_body(call, FIELDS(group_bulk_fields), &body) ||
+	if (!request || !call_key_is_good(call) || !form_read_body(call, FIELDS(group_bulk_fields), &body) ||
 		!query_read(call, NULL, 0) || !call_param_is_name(call, "name"))
 		return;
 	if (call_has_failed(call, store_read_group(call->store, call->params[0], &document)))
@@ -317,6 +317,10 @@ static void ask_for_start(struct api_call *call, const struct bulk_request *requ
 		.filter = request->text,
 		.token = call->who.id};
 	command->bulk.matched = request->matched;
+	if (call->request->idempotency_key.data) {
+		command->bulk.idempotency_key = call->request->idempotency_key;
+		digest_request(call->request, command->bulk.fingerprint);
+	}
 	json_member_cstr(&members, "change", bulk_action_name(request->action));
 	json_member_raw(&members, "filter", request->text);
 	put_value(&members, request->action, request->queue, request->priority);
@@ -352,10 +356,13 @@ void bulk_start_finish(struct api_call *call, const struct result *results)
 	if (call_is_refused(call, &results[0]))
 		return;
 	call->reply.event_seq = results[0].event_seq;
+	struct bulk_document before;
+	bool is_known = results[0].repeated && store_read_bulk(call->store, results[0].bulk, &before) == 0;
 	struct span name = bulk_id_put(results[0].bulk, id);
 	json_begin(&object, call->body);
 	json_member_string(&object, "id", name);
-	json_member_int(&object, "matched", (int64_t)request->matched);
+	json_member_int(
+		&object, "matched", (int64_t)(is_known ? before.progress->matched : request->matched));
 	call_reply(call, 202, json_end(&object));
 	buf_printf(&location, "/api/bulk/%.*s", SPAN_ARGS(name));
 	if (call->reply.status == 202)

@@ -30,6 +30,8 @@
 		.text = "a member of this group, which begins when it is first named", .member = "group"}, \
 	{"after-group", 0, FLAG_NAMES, OFFER_GROUPS, true, .value = "GROUP,…", \
 		.text = "not before these groups have ended with all their tasks done", .member = "blockedByGroups"}, \
+	{"on-parent-failure", 0, FLAG_CHOICE, .value = "block|run", \
+		.text = "when one that it is after has failed: blocked (default), or run once all have ended", .member = "onParentFailure"}, \
 	{"not-before", 0, FLAG_MOMENT, .value = "TIME", \
 		.text = "not before that: 30m from now, 02:30, or 2026-12-31T18:00", .member = "notBefore"}, \
 	{"start-by", 0, FLAG_MOMENT, .value = "TIME", \

@@ -6,12 +6,14 @@
 #include "base/take.h"
 #include "cli/verb/story.h"
 #include "cli/verb/task_view.h"
+#include "cli/verb/tree.h"
 
 enum {
 	PAGES_MAX = 1000, /* of events looked at; the server goes through some thousands for each */
 	LABEL_WIDTH = 13,
 	LISTED_MAX = 5, /* of a list of files or links */
 	EVENTS_BYTES_MAX = 256 << 20,
+	TREE_BYTES_MAX = 1 << 20,
 };
 
 static const struct flag flags[] = {
@@ -257,7 +259,28 @@ static void show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_
 		cli_put(cli, ",\"events\":");
 		buf_put_span(&cli->out, cli_span(cli, &events));
 	}
+	if (yyjson_arr_size(field_get(task, "children")) > 0) {
+		cleanup(buf_done) struct buf tree = {0};
+		buf_init(&tree, TREE_BYTES_MAX);
+		tree_read(cli, task, &tree);
+		cli_put(cli, ",\"subtasks\":");
+		buf_put_span(&cli->out, cli_span(cli, &tree));
+	}
 	cli_put(cli, "}\n");
+}
+
+static void put_subtasks(struct cli *cli, yyjson_val *task)
+{
+	cleanup(buf_done) struct buf tree = {0};
+	size_t children = yyjson_arr_size(field_get(task, "children"));
+
+	if (children == 0)
+		return;
+	buf_init(&tree, TREE_BYTES_MAX);
+	tree_read(cli, task, &tree);
+	yyjson_doc *doc = cli_read_made(cli, &tree);
+	tree_put(cli, yyjson_doc_get_root(doc), children);
+	yyjson_doc_free(doc);
 }
 
 static void put_story(struct cli *cli, const char *id, yyjson_val *task)
@@ -286,6 +309,7 @@ static void show_people(struct cli *cli, const char *id, yyjson_val *task, yyjso
 	put_head(cli, task, why);
 	if (!args_has(&cli->args, "no-timeline"))
 		put_story(cli, id, task);
+	put_subtasks(cli, task);
 	cli_put(cli, "\n");
 	put_error(cli, field_get(task, "error"));
 	put_any(cli, "result", field_get(task, "result"));
@@ -313,7 +337,7 @@ const struct verb verb_show = {
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.pages = true,
 	.brief = "one task, its timeline",
-	.text = "Shows one task: what it is, why it is where it is, its result or error, and what happened to it.",
+	.text = "Shows one task: what it is, why it is where it is, its result or error, what happened to it, and the tree of its subtasks.",
 	.flags = flags,
 	.examples = "stint show t-7k3\n"
 		    "stint show t-7k3 --json=result\n",

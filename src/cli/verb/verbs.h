@@ -41,7 +41,7 @@
 	X(ADMIN, tls_init) X(ADMIN, tls_show) \
 	X(ADMIN, config_show) X(ADMIN, config_path) X(ADMIN, config_schema) \
 	X(ADMIN, backup) X(ADMIN, bundle) X(ADMIN, db_query) X(ADMIN, import_clawnsole) X(ADMIN, import_clawhub) \
-	X(ADMIN, import_pm2) X(ADMIN, import_github) X(ADMIN, import_beads) \
+	X(ADMIN, import_pm2) X(ADMIN, import_github) X(ADMIN, import_beads) X(ADMIN, import_tasks) X(ADMIN, export) \
 	X(ADMIN, completion) X(ADMIN, version) X(ADMIN, help) X(ADMIN, complete) X(ADMIN, man)
 // clang-format on
 

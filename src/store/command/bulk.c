@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "store/command/commands.h"
@@ -186,12 +187,43 @@ static int new_bulk(struct turn *turn, const struct command *command, struct tur
 	return r;
 }
 
+/* Was it asked for before with the same key? Then the result is that action. */
+static int start_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	const struct command_bulk *bulk = &command->bulk;
+	struct idem_row row;
+	int r = command_get_request(turn, command, bulk->idempotency_key, &row);
+
+	*ret_settled = r == 0;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (memcmp(row.fingerprint, bulk->fingerprint, sizeof row.fingerprint) != 0)
+		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
+	result->bulk = (uint32_t)row.task;
+	result->repeated = true;
+	return 0;
+}
+
+static int remember_start(struct turn *turn, const struct command *command, uint32_t number)
+{
+	struct idem_row row = {.task = number};
+
+	if (command->bulk.idempotency_key.len == 0)
+		return 0;
+	memcpy(row.fingerprint, command->bulk.fingerprint, sizeof row.fingerprint);
+	return command_keep_request(turn, command, command->bulk.idempotency_key, row);
+}
+
 static int start(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct census census = count_all(turn);
 	struct turn_bulk *view;
-	int r = 0;
+	bool settled;
+	int r = start_again(turn, command, result, &settled);
 
+	if (r < 0 || settled)
+		return r;
 	if (census.running >= BULKS_RUNNING_MAX)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	if (census.count >= BULKS_KEPT_MAX)
@@ -202,6 +234,8 @@ static int start(struct turn *turn, const struct command *command, struct result
 		return r;
 	result->bulk = view->known->bulk.number;
 	r = put_bulk(turn, view);
+	if (r == 0)
+		r = remember_start(turn, command, view->known->bulk.number);
 	if (r == 0)
 		r = put_progress(turn, view);
 	if (r == 0)
