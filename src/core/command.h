@@ -239,8 +239,8 @@ struct bulk_item {
 };
 
 struct command_bulk {
-	struct bulk bulk;  /* START; of STOP and STEP the number alone; the store fills in who asks */
-	uint64_t matched;  /* START */
+	struct bulk bulk; /* START; of STOP and STEP the number alone; the store fills in who asks */
+	uint64_t matched; /* START */
 	/* START: one action per (principal, key): see command_create */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
