@@ -248,6 +248,7 @@ class Verbs(CliCase):
                  "worker enroll",  # test_enroll
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "mcp",  # test_mcp
+                 "workflow act",  # test_agents
                  "notify run", "notify ls", "notify test",  # test_notify
                  "bundle",  # test_bundle
                  "import clawhub", "import pm2", "import github", "import beads", "import tasks", "export",  # test_import
