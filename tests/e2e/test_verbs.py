@@ -273,6 +273,7 @@ class Verbs(CliCase):
 
     SILENT = {"up", "top", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
               "mcp",  # a protocol of its own
+              "workflow act",  # the result of a task, which is JSON anyway
               "completion", "help"}  # a script, and a text
 
     def test_every_verb_that_answers_does_so_in_json(self):

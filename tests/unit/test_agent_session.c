@@ -185,6 +185,20 @@ static void agents_of_the_protocol_ask_for_the_command_wherever_they_say_it(void
 	}
 }
 
+static void an_error_of_the_protocol_may_be_the_status_of_the_service(void **state)
+{
+	static struct agent_session session;
+
+	(void)state;
+	session_init(&session, &adapter_acp, &policy_open);
+	session.prompt = SPAN("p");
+	adapter_acp.begin(&session);
+	hear_text(&session,
+		SPAN("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":429,\"message\":\"says the model\"}}\n"));
+	assert_string_equal(session.fault.code, "QUOTA");
+	session_done(&session);
+}
+
 static void codex_is_asked_for_a_change_of_files_with_what_it_changes(void **state)
 {
 	static struct agent_session session;
@@ -475,6 +489,7 @@ int main(void)
 		cmocka_unit_test(every_recorded_stream_has_its_verdict),
 		cmocka_unit_test(codex_asks_for_what_its_shell_would_run_and_hears_the_answer),
 		cmocka_unit_test(agents_of_the_protocol_ask_for_the_command_wherever_they_say_it),
+		cmocka_unit_test(an_error_of_the_protocol_may_be_the_status_of_the_service),
 		cmocka_unit_test(codex_is_asked_for_a_change_of_files_with_what_it_changes),
 		cmocka_unit_test(an_account_is_named_only_where_it_is_to_blame),
 		cmocka_unit_test(usage_is_the_last_count_of_each_message),

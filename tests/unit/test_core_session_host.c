@@ -117,6 +117,24 @@ static void a_fresh_retry_is_for_anyone_and_says_so_until_a_session_begins(void 
 	assert_int_equal(decision.task.session_host, OTHER_HOST);
 }
 
+static void while_all_accounts_are_held_that_is_why_it_waits(void **state)
+{
+	struct world *w = *state;
+	struct task task = worked_on(w);
+	struct surroundings around = {.queue = QUEUE_OPEN,
+		.known = true,
+		.workers = 1,
+		.serving = 1,
+		.capable = 1,
+		.executing = 1,
+		.owning = 1};
+
+	task = moved(fail_with(w, &task, CODE_CHECK_FAILED), EVENT_TASK_FAILED, TASK_READY);
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_HELD);
+	around.free = around.idle = 1;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_KEPT_FOR_HOST);
+}
+
 static void parked_moved_or_ended_it_is_for_anyone(void **state)
 {
 	struct world *w = *state;
@@ -145,6 +163,7 @@ int main(void)
 		TEST(without_one_it_is_for_anyone_after_ten_minutes),
 		TEST(an_answer_without_a_session_waits_for_ten_minutes_alone),
 		TEST(a_fresh_retry_is_for_anyone_and_says_so_until_a_session_begins),
+		TEST(while_all_accounts_are_held_that_is_why_it_waits),
 		TEST(parked_moved_or_ended_it_is_for_anyone),
 	};
 
