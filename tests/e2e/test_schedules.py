@@ -184,6 +184,21 @@ class BadInput(ScheduleCase):
             self.assertEqual([error["field"] for error in reply.json["errors"]], ["schedule." + field])
         self.assertEqual(self.client.post("/api/schedules", job).status, 201)
 
+    def test_a_change_may_ask_for_the_version_that_was_read(self):
+        made = self.client.post("/api/schedules", {"id": "s", "every": "1h", "task": {"title": "x"}})
+        first = made.headers["ETag"]
+        self.assertEqual(self.client.get("/api/schedules/s").headers["ETag"], first)
+        changed = self.client.call("PATCH", "/api/schedules/s", {"overlap": "queue"}, {"If-Match": first})
+        self.assertEqual(changed.status, 200, changed.body)
+        self.assertNotEqual(changed.headers["ETag"], first)
+        late = self.client.call("PATCH", "/api/schedules/s", {"overlap": "skip"}, {"If-Match": first})
+        self.assertEqual((late.status, late.json["code"]), (412, "version_mismatch"))
+        self.assertEqual(self.client.call("DELETE", "/api/schedules/s", {}, {"If-Match": first}).status, 412)
+        self.assertEqual(self.client.get("/api/schedules/s").json["overlap"], "queue")
+        self.assertEqual(self.client.call("PATCH", "/api/schedules/s", {"overlap": "allow"}, {"If-Match": "*"}).status, 200)
+        last = self.client.get("/api/schedules/s").headers["ETag"]
+        self.assertEqual(self.client.call("DELETE", "/api/schedules/s", {}, {"If-Match": last}).status, 200)
+
     def test_schedules_are_for_operators(self):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
         producer = self.connect(token=token)
