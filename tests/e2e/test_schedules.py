@@ -1,7 +1,12 @@
 """Schedules: a planned time makes at most one task, whatever happens to the server and to its clocks; and the verbs for people."""
+import datetime
 import json
+import os
 import subprocess
+import time
+import zoneinfo
 
+from hang import HANG_S
 import proof
 import stintd
 from test_cli import STINT
@@ -119,6 +124,70 @@ class Occurrences(ScheduleCase):
         self.assertEqual(self.look("hourly")["made"], 24)
         self.assertEqual(self.look("nightly")["made"], 1)
         self.assertEqual(self.look("hourly")["skipped"], 0)
+
+
+class Restored(ScheduleCase):
+    def test_a_restored_backup_makes_nothing_of_the_time_before_the_restore(self):
+        self.schedule(every="1h", overlap="allow", catchUp="all")
+        self.later(2 * HOUR_MS)
+        self.assertEqual(self.look()["made"], 2)
+        backup = self.client.post("/api/backup", {"file": "noon.db"})
+        self.assertEqual(backup.status, 201, backup.body)
+        for _ in range(5):
+            self.later(HOUR_MS)
+        self.assertEqual(self.look()["made"], 7)
+        self.client.close()
+        self.server.stop()
+        done = subprocess.run([*self.clocks.command(), stintd.STINTD, "--home", self.server.home, "--restore",
+                               os.path.join(self.server.home, "backups", "noon.db")], capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.clocks.advance(10 * MINUTE_MS)
+        self.server.start()
+        self.turn()
+        self.assertEqual(self.look()["made"], 2)  # as the backup has it: the five hours between are nobody's
+        self.later(HOUR_MS)
+        self.assertEqual(self.look()["made"], 3)
+
+
+class ClockChanges(ScheduleCase):
+    """Both changes of the clock in Berlin, a minute for each turn: what the server makes is what a calendar says."""
+    ZONE = zoneinfo.ZoneInfo("Europe/Berlin")
+    flags = proof.settings(sweep_intervalMs=50, restart_graceMs=1000, retention_eventMs=3650 * DAY_MS, retention_finalMs=3650 * DAY_MS)
+
+    def begin(self, *date):
+        """At midnight of that day."""
+        midnight = datetime.datetime(*date, tzinfo=self.ZONE).timestamp() * 1000
+        self.clocks.set(wall_ms=int(midnight - time.time() * 1000))
+        self.turn()
+
+    def day(self, hours):
+        for name, line in (("fixed", "30 2 * * *"), ("star", "*/30 * * * *"), ("step", "15 */2 * * *"), ("noon", "0 12 * * *")):
+            self.schedule(name, cron=line, tz="Europe/Berlin", overlap="allow")
+        for _ in range(hours * 4):
+            self.later(15 * MINUTE_MS)
+        made = {}
+        for event in self.events():
+            if event["type"] == "schedule.fired":
+                local = datetime.datetime.fromtimestamp(event["data"]["at"] / 1000, self.ZONE)
+                made.setdefault(event["data"]["schedule"], []).append(f"{local:%H:%M}")
+        return made
+
+    def test_the_night_that_lacks_an_hour(self):
+        self.begin(2027, 3, 28)
+        made = self.day(22)
+        self.assertEqual(made["fixed"], ["03:00"])  # 02:30 is in the gap: its end
+        self.assertEqual(made["noon"], ["12:00"])
+        self.assertEqual(len(made["star"]), 44)  # every half an hour of real time
+        self.assertNotIn("02:15", made["step"])
+        self.assertIn("04:15", made["step"])
+
+    def test_the_night_that_has_an_hour_twice(self):
+        self.begin(2027, 10, 31)
+        made = self.day(22)
+        self.assertEqual(made["fixed"], ["02:30"])
+        self.assertEqual(made["noon"], ["12:00"])
+        self.assertEqual(len(made["star"]), 44)
+        self.assertEqual(made["step"].count("02:15"), 2)
 
 
 class Overlaps(ScheduleCase):
