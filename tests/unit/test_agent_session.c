@@ -185,6 +185,19 @@ static void agents_of_the_protocol_ask_for_the_command_wherever_they_say_it(void
 	}
 }
 
+static void the_last_words_over_the_protocol_are_those_of_the_last_turn(void **state)
+{
+	static struct agent_session session;
+
+	(void)state;
+	play(&session, &adapter_acp, "acp-done.jsonl", 0);
+	assert_true(session_go_on(&session, SPAN("go on")));
+	hear_text(&session,
+		SPAN("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"text\":\"Now it is.\"}}}}\n"));
+	assert_int_equal(session.words.len, strlen("Now it is."));
+	session_done(&session);
+}
+
 static void an_error_of_the_protocol_may_be_the_status_of_the_service(void **state)
 {
 	static struct agent_session session;
@@ -489,6 +502,7 @@ int main(void)
 		cmocka_unit_test(every_recorded_stream_has_its_verdict),
 		cmocka_unit_test(codex_asks_for_what_its_shell_would_run_and_hears_the_answer),
 		cmocka_unit_test(agents_of_the_protocol_ask_for_the_command_wherever_they_say_it),
+		cmocka_unit_test(the_last_words_over_the_protocol_are_those_of_the_last_turn),
 		cmocka_unit_test(an_error_of_the_protocol_may_be_the_status_of_the_service),
 		cmocka_unit_test(codex_is_asked_for_a_change_of_files_with_what_it_changes),
 		cmocka_unit_test(an_account_is_named_only_where_it_is_to_blame),

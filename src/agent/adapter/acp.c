@@ -69,6 +69,7 @@ static void put_prompt(struct agent_session *session, struct span text)
 	struct json_object outer, params;
 
 	session->step = STEP_PROMPT;
+	buf_clear(&session->words); /* its last words are those of its last turn */
 	begin_request(session, &outer, &params, "session/prompt");
 	json_member_string(&params, "sessionId", span_of(session->id));
 	json_put_key(&params, "prompt");
