@@ -28,7 +28,8 @@ def of_nobody(body):
         body = {**body, "blockedByGroups": []}
     if isinstance(parent, str) and ID.match(parent):
         body = {name: value for name, value in body.items() if name != "parent"}
-    if body.get("uniqueKey") is None and isinstance(body.get("uniqueForMs"), int) and body["uniqueForMs"] > 0:
+    long = body.get("uniqueForMs")
+    if body.get("uniqueKey") is None and isinstance(long, (int, float)) and 1 <= long <= 31622400000 and long == int(long):
         body = {name: value for name, value in body.items() if name != "uniqueForMs"}
     if body.get("uniqueKey") is None and body.get("onConflict") in ("existing", "reject", "replace"):
         body = {name: value for name, value in body.items() if name != "onConflict"}
