@@ -1024,6 +1024,7 @@ class ConfigKeysItem(TypedDict):
 class ConfigIgnoredItem(TypedDict):
     key: str
     program: str
+    names: NotRequired[str]
     source: ConfigOrigin
     origin: NotRequired[str]
     line: NotRequired[int]
@@ -1757,12 +1758,21 @@ class StatsPointsItem(TypedDict):
     waitMostMs: NotRequired[int]
 
 
+class StatsSpentItemHoursItem(TypedDict):
+    at: Time
+    attempts: int
+    tokens: int
+    usd: float
+    unpriced: int
+
+
 class StatsSpentItem(TypedDict):
     executor: str
     attempts: int
     tokens: int
     usd: float
     unpriced: int
+    hours: NotRequired[list[StatsSpentItemHoursItem]]
 
 
 Stats = TypedDict("Stats", {
@@ -1806,6 +1816,40 @@ class Certificate(TypedDict):
     endsAt: Moment
     stale: NotRequired[Literal[True]]
     problem: NotRequired[str]
+
+
+class Delivery(TypedDict):
+    id: str
+    type: str
+    task: NotRequired[Id]
+    at: int
+    outcome: Literal["delivered", "retrying", "given-up"]
+    tries: int
+    status: NotRequired[int]
+    error: NotRequired[str]
+    againAt: NotRequired[int]
+
+
+class DeliveriesTold(TypedDict):
+    target: Id
+    url: NotRequired[str]
+    delivered: NotRequired[int]
+    givenUp: NotRequired[int]
+    missed: NotRequired[int]
+    waiting: NotRequired[int]
+    last: list[Delivery]
+
+
+class Deliveries(TypedDict):
+    target: Id
+    by: str
+    toldAt: Moment
+    url: NotRequired[str]
+    delivered: int
+    givenUp: int
+    missed: int
+    waiting: int
+    last: list[Delivery]
 
 
 class EnterSlotBody(TypedDict):
@@ -2003,7 +2047,7 @@ class Api:
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/unpark", body={} if body is None else body, headers={"If-Match": if_match})
 
     def tell_task(self, id: str, body: TellBody, *, if_match: str | None = None) -> Task:
-        """Tell whoever works on it: `POST /api/tasks/{id}/tell`."""
+        """Send a message to the worker of the task: `POST /api/tasks/{id}/tell`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/tell", body=body, headers={"If-Match": if_match})
 
     def answer_task(self, id: str, body: AnswerBody, *, if_match: str | None = None) -> Task:
@@ -2027,7 +2071,7 @@ class Api:
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/complete", body=body, headers={"If-Match": if_match}, repeatable=True)
 
     def review_task(self, id: str, body: ReviewReport, *, if_match: str | None = None) -> Task:
-        """Report work that somebody shall look at: `POST /api/tasks/{id}/review`."""
+        """Report work that needs a verdict: `POST /api/tasks/{id}/review`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/review", body=body, headers={"If-Match": if_match}, repeatable=True)
 
     def fail_task(self, id: str, body: FailReport, *, if_match: str | None = None) -> Task:
@@ -2226,9 +2270,9 @@ class Api:
         """The next planned instants: `GET /api/schedules/{id}/next`."""
         return self.call("GET", f"/api/schedules/{quote(id, safe='')}/next", query={"n": n}, repeatable=True)
 
-    def list_events(self, *, after: str | None = None, limit: int | None = None) -> Events:
+    def list_events(self, *, after: str | None = None, limit: int | None = None, only: Literal["audit"] | None = None) -> Events:
         """Read what happened: `GET /api/events`."""
-        return self.call("GET", "/api/events", query={"after": after, "limit": limit}, repeatable=True)
+        return self.call("GET", "/api/events", query={"after": after, "limit": limit, "only": only}, repeatable=True)
 
     def list_tokens(self) -> list[Token]:
         """List credentials: `GET /api/tokens`."""
@@ -2277,6 +2321,14 @@ class Api:
     def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: str | None = None) -> Stats:
         """Figures over time: `GET /api/stats`."""
         return self.call("GET", "/api/stats", query={"span": span, "queue": queue}, repeatable=True)
+
+    def list_deliveries(self) -> list[Deliveries]:
+        """The last deliveries of webhooks: `GET /api/deliveries`."""
+        return self.call("GET", "/api/deliveries", repeatable=True)
+
+    def tell_deliveries(self, body: DeliveriesTold) -> Deliveries:
+        """Tell of the last deliveries to a target: `POST /api/deliveries`."""
+        return self.call("POST", "/api/deliveries", body=body)
 
     def version(self) -> Version:
         """Which server is it?: `GET /api/version`."""
