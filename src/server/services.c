@@ -241,7 +241,7 @@ static int ask(void *context, struct admin_query *question)
 
 static bool is_backing_up(void *context)
 {
-	return of(context)->backup.exchange != NULL;
+	return of(context)->backup.exchange != NULL || of(context)->backup.job != NULL;
 }
 
 static struct about about(void *context)

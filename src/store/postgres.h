@@ -49,6 +49,12 @@ char *postgres_url_for_people(const char *url);
  * frees. */
 int postgres_open(const struct postgres_options *options, struct backend **ret_backend, char **ret_complaint);
 
+/* To read alone, as of now, whoever leads: one snapshot, and nothing is changed. Faults as above; -EPROTO: an older schema, too. */
+int postgres_open_to_look(const char *url, struct backend **ret_backend, char **ret_complaint);
+
+/* The rows that the transaction has put are sent, and forgotten here: for a transaction that does not fit into memory. */
+int postgres_spill(struct backend *backend);
+
 /* What is in memory may be answered from only by the leader: 0 if PostgreSQL was heard from within the last `ms`, or says now that we
  * still lead. -ESTALE: another server does. -EROFS: it cannot be reached. Between transactions. */
 int postgres_confirm(struct backend *backend, uint32_t ms);

@@ -565,10 +565,33 @@ int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)
 	return r;
 }
 
+int lead_look_only(struct postgres *store)
+{
+	struct lead lead;
+	bool is_there;
+	int r = look_for_schema(store, &is_there);
+
+	if (r == 0)
+		return pg_complain(store, -ENOENT, "%s: there is no store in the schema %s", store->shown, store->schema);
+	if (r == 1)
+		r = link_do(store, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+	if (r == 0)
+		r = lead_read(store, &lead);
+	if (r < 0)
+		return r;
+	if (lead.schema_min > PG_MIGRATION_COUNT || lead.schema > PG_MIGRATION_COUNT)
+		return refuse_newer(store, &lead);
+	if (lead.schema < PG_MIGRATION_COUNT)
+		return pg_complain(store, -EPROTO,
+			"%s: the schema %s is of an older stintd (schema %d, this one has %d); start this release on it first",
+			store->shown, store->schema, lead.schema, PG_MIGRATION_COUNT);
+	return ready(store);
+}
+
 void lead_resign(struct postgres *store)
 {
 	PGresult *result;
 
-	if (store->link && !store->is_stale && ASK(store, PG_RESIGN, &result, pg_int(store->terms[0])) == 0)
+	if (store->link && !store->is_stale && !store->only_looks && ASK(store, PG_RESIGN, &result, pg_int(store->terms[0])) == 0)
 		pq.PQclear(result);
 }

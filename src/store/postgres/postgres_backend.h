@@ -64,6 +64,7 @@ enum pg_table {
 	PG_TOKEN,
 	PG_IDEM,
 	PG_META,
+	PG_INBOX, /* rows are put by others, without a seal */
 	PG_TABLE_COUNT,
 };
 
@@ -129,6 +130,7 @@ struct postgres {
 	int64_t maybe_term;      /* an empty turn of this term may stand behind the head; 0: none does */
 	bool is_away;            /* PostgreSQL could not be reached: until it can, nobody waits for it */
 	bool is_stale;           /* another server leads: nothing is tried any more */
+	bool only_looks;         /* it never leads, and reads one snapshot */
 	bool has_notice;         /* the server said something beside the replies */
 	struct hash_key key;
 	struct pg_turn turn;
@@ -182,6 +184,8 @@ int lead_take(struct postgres *store, const struct postgres_options *options);
  * -ESTALE: another server leads. -ENOTCONN: PostgreSQL cannot be reached. */
 int lead_again(struct postgres *store, bool was_sent, bool *ret_happened);
 void lead_resign(struct postgres *store);
+/* The session reads one snapshot from here on, without the lead. */
+int lead_look_only(struct postgres *store);
 
 /* lost.c */
 
@@ -225,6 +229,7 @@ int row_of_result(struct postgres *store, enum pg_table table, const PGresult *r
 	struct buf *bytes, struct row_columns *ret_columns);
 bool turn_drops(const struct postgres *store, int64_t seq);
 void turn_forget(struct postgres *store);
+void turn_forget_rows(struct postgres *store); /* the server has all of them */
 void turn_keep(struct postgres *store); /* it is committed: some of its rows are kept */
 /* Rows of the table that hang on the task are put no more. */
 void turn_forget_task(struct postgres *store, int64_t seq);
@@ -258,6 +263,7 @@ PGresult *pg_next_result(struct postgres *store);
 bool task_of_columns(struct row_columns columns, struct task_row *ret_row);
 bool worker_of_columns(struct row_columns columns, struct worker_row *ret_row);
 bool token_of_columns(struct row_columns columns, struct token *ret_token);
+bool idem_of_columns(struct row_columns columns, struct idem_row *ret_row);
 
 /* events.c: the events that are in no row yet become one. */
 int pack_close(struct postgres *store);
