@@ -924,7 +924,7 @@ class Configuration(unittest.TestCase):
 
     def test_a_word_that_is_no_command_is_named_with_those_there_are(self):
         for program, words, said in (
-                (WORKER, ["runn"], '"runn" is not a known command; did you mean run? Known are run, run-once, sweep-prs, worktrees and agent'),
+                (WORKER, ["runn"], '"runn" is not a known command; did you mean run? Known are run, run-once, sweep-prs, worktrees, agent and enroll'),
                 (WORKER, ["--shell", "run-once"], '"run-once" goes before the flags'),
                 (WORKER, ["run", "--queus", "a"], "did you mean --queues?"),
                 (WORKER, ["run-once", "--agent", "a"], "did you mean --agent-id? stint-worker run-once --help"),

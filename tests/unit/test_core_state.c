@@ -219,7 +219,8 @@ static void stored_numbers_of_states_never_change(void **state)
 static void event_names_are_unique_and_say_their_noun(void **state)
 {
 	static const char *const nouns[] = {"task.", "claim.", "worker.", "slot.", "queue.", "server.",
-		"token.", "session.", "execution.", "gate.", "hold.", "schedule.", "group.", "bulk."};
+		"token.", "session.", "execution.", "gate.", "hold.", "schedule.", "group.", "bulk.",
+		"budget."};
 
 	(void)state;
 	for (int a = EVENT_NONE + 1; a < EVENT_KIND_COUNT; a++) {

@@ -209,6 +209,7 @@ static void what_is_no_tls_is_a_fault(void **state)
 	struct world *w = *state;
 
 	w->server = tls_server_new(w->identity);
+	assert_non_null(w->server);
 	assert_int_equal(tls_hear(w->server, SPAN("GET / HTTP/1.1\r\n\r\n")), 0);
 	assert_int_equal(tls_shake(w->server), -EPROTO);
 	assert_non_null(strstr(tls_complaint(w->server), "does not speak TLS as we do"));

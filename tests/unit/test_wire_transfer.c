@@ -277,15 +277,24 @@ static void an_owner_may_end_a_call_for_reasons_of_its_own(void **state)
 	"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nConnection: close\r\n" \
 	"\r\n{\"code\":\"not_leader\"}"
 
+static struct http_address two; /* the first of two servers */
+
 static int set_up_two(void **state)
 {
 	static struct http_transfer transfer;
-	static struct http_address first;
 	const char *complaint;
 
 	*state = &transfer;
-	assert_int_equal(http_address_parse_all("http://a:1,http://b:2/p", &first, &complaint), 0);
-	return http_transfer_init(&transfer, &first, &limits, 4096);
+	assert_int_equal(http_address_parse_all("http://a:1,http://b:2/p", &two, &complaint), 0);
+	return http_transfer_init(&transfer, &two, &limits, 4096);
+}
+
+static int tear_down_two(void **state)
+{
+	int r = tear_down(state);
+
+	http_address_done(&two);
+	return r;
 }
 
 static void reply(struct http_transfer *transfer, struct span bytes)
@@ -368,8 +377,10 @@ static void several_addresses_are_on_this_computer_if_all_are(void **state)
 	assert_int_equal(http_address_parse_all("http://127.0.0.1:1, unix:/a.sock", &address, &complaint), 0);
 	assert_true(http_address_is_loopback(&address));
 	assert_string_equal(address.next->path, "/a.sock");
+	http_address_done(&address);
 	assert_int_equal(http_address_parse_all("http://127.0.0.1:1,http://b:2", &address, &complaint), 0);
 	assert_false(http_address_is_loopback(&address));
+	http_address_done(&address);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(http_address_parse_all(bad[i], &address, &complaint), -EINVAL);
 }
@@ -392,13 +403,13 @@ int main(void)
 		TEST(only_a_good_reply_of_that_type_is_a_stream),
 		TEST(an_owner_may_end_a_call_for_reasons_of_its_own),
 		cmocka_unit_test_setup_teardown(
-			a_server_that_is_not_reached_leaves_the_call_to_the_next, set_up_two, tear_down),
+			a_server_that_is_not_reached_leaves_the_call_to_the_next, set_up_two, tear_down_two),
 		cmocka_unit_test_setup_teardown(
-			a_server_that_does_not_lead_leaves_the_call_to_the_next, set_up_two, tear_down),
-		cmocka_unit_test_setup_teardown(each_server_is_asked_once, set_up_two, tear_down),
+			a_server_that_does_not_lead_leaves_the_call_to_the_next, set_up_two, tear_down_two),
+		cmocka_unit_test_setup_teardown(each_server_is_asked_once, set_up_two, tear_down_two),
 		cmocka_unit_test_setup_teardown(
 			a_change_whose_reply_was_lost_is_told_and_not_repeated_elsewhere, set_up_two,
-			tear_down),
+			tear_down_two),
 		cmocka_unit_test(several_addresses_are_on_this_computer_if_all_are),
 	};
 

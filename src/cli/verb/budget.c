@@ -165,7 +165,7 @@ const struct verb verb_hold_budget = {
 	.name = "hold budget",
 	.arguments = "ACCOUNT",
 	.gives = GIVES_JSON,
-	.brief = "what may be used on it in a day",
+	.brief = "what it may cost in a day",
 	.text = "Sets what may be used on the account from midnight to midnight, UTC. When a part is spent the account is held until the next day begins, and "
 		"a fallback of its executor serves; what runs goes on. A larger budget ends that hold. Parts that are not named stay.",
 	.flags = budget_flags,
@@ -206,7 +206,7 @@ static const struct list_view accounts = {
 const struct verb verb_hold_accounts = {
 	.name = "hold accounts",
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
-	.brief = "accounts of agents, and their use",
+	.brief = "accounts, and what they used",
 	.text = "Lists the accounts that workers announced, or that have a budget or were used today: what was used since midnight, UTC, and the budget of a day.",
 	.examples = "stint hold accounts\n",
 	.list = &accounts,

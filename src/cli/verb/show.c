@@ -1,6 +1,7 @@
 /*
  * stint show: one task as a whole: what it is, why it is where it is, what it said, and what happened to it.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/take.h"
@@ -142,18 +143,17 @@ static const char *some_of(struct cli *cli, yyjson_val *list)
 /* "$0.12, 5.2k tokens in, 310 out, 3 turns": what the agents of all attempts have used. */
 static const char *used_text(struct cli *cli, yyjson_val *usage)
 {
-	long long in = (long long)(field_int(usage, "inputTokens", 0) +
-			  field_int(usage, "cacheReadTokens", 0) + field_int(usage, "cacheWriteTokens", 0)),
-		  out = (long long)field_int(usage, "outputTokens", 0),
-		  turns = (long long)field_int(usage, "turns", 0);
+	int64_t in = field_int(usage, "inputTokens", 0) + field_int(usage, "cacheReadTokens", 0) +
+		field_int(usage, "cacheWriteTokens", 0);
+	int64_t out = field_int(usage, "outputTokens", 0), turns = field_int(usage, "turns", 0);
 	double usd = 0;
 	bool known = json_number(yyjson_obj_get(usage, "usd"), &usd);
 	const char *money = !known      ? "price unknown"
 		: usd > 0 && usd < 0.01 ? "under $0.01"
 					: cli_text(cli, "$%.2f", usd);
 
-	return cli_text(cli, "%s; %lld tokens in, %lld out; %lld %s", money, in, out, turns,
-		turns == 1 ? "turn" : "turns");
+	return cli_text(cli, "%s; %" PRId64 " tokens in, %" PRId64 " out; %" PRId64 " %s", money, in, out,
+		turns, turns == 1 ? "turn" : "turns");
 }
 
 /* What the work has left: where it is, and what it has cost. */

@@ -116,36 +116,58 @@ int http_address_parse(const char *url, struct http_address *ret_address, const 
 	return 0;
 }
 
-int http_address_parse_all(const char *urls, struct http_address *ret_address, const char **ret_complaint)
+/* One of several: `len` bytes at `text`, which may have spaces in front. */
+static int parse_one(const char *text, int len, struct http_address *ret_address, const char **ret_complaint)
 {
 	char url[sizeof ret_address->host + sizeof ret_address->prefix + 32];
-	struct http_address *address = ret_address, *next = NULL;
-	uint32_t count = 0;
 
-	for (const char *at = urls, *end; at; at = end) {
+	while (len > 0 && *text == ' ')
+		text++, len--;
+	if ((size_t)snprintf(url, sizeof url, "%.*s", len, text) >= sizeof url) {
+		*ret_complaint = "an address is too long";
+		return -EINVAL;
+	}
+	return http_address_parse(url, ret_address, ret_complaint);
+}
+
+int http_address_parse_all(const char *urls, struct http_address *ret_address, const char **ret_complaint)
+{
+	struct http_address first = {0}, *address = &first;
+	uint32_t count = 0;
+	int r = 0;
+
+	for (const char *at = urls, *end; at && r == 0; at = end) {
 		end = strchr(at, ',');
-		int len = end ? (int)(end++ - at) : (int)strlen(at);
-		while (len > 0 && *at == ' ')
-			at++, len--;
-		if (++count > HTTP_SERVERS_MAX || len >= (int)sizeof url) {
-			*ret_complaint = "an address is too long, or there are more than 16 of them";
-			return -EINVAL;
+		r = parse_one(at, end ? (int)(end++ - at) : (int)strlen(at), address, ret_complaint);
+		if (r < 0 || !end)
+			continue;
+		if (++count == HTTP_SERVERS_MAX) {
+			*ret_complaint = "there are more than 16 addresses";
+			r = -EINVAL;
+			continue;
 		}
-		if (next) {
-			address->next = next;
-			address = next;
-		}
-		snprintf(url, sizeof url, "%.*s", len, at);
-		int r = http_address_parse(url, address, ret_complaint);
-		if (r < 0)
-			return r;
-		next = end ? calloc(1, sizeof *next) : NULL;
-		if (end && !next) {
+		address->next = calloc(1, sizeof *address);
+		address = address->next;
+		if (!address) {
 			*ret_complaint = "no memory";
-			return -ENOMEM;
+			r = -ENOMEM;
 		}
 	}
-	return 0;
+	if (r < 0)
+		http_address_done(&first);
+	else
+		*ret_address = first;
+	return r;
+}
+
+void http_address_done(struct http_address *address)
+{
+	for (struct http_address *next = address ? address->next : NULL, *after; next; next = after) {
+		after = next->next;
+		free(next);
+	}
+	if (address)
+		address->next = NULL;
 }
 
 static bool is_loopback(const struct http_address *address)

@@ -49,8 +49,10 @@ enum {
 
 /* -EINVAL: the complaint says in what way it is no address of a server. */
 int http_address_parse(const char *url, struct http_address *ret_address, const char **ret_complaint);
-/* The same of several with commas between them: `next` leads through the others, which are never freed. Also -ENOMEM. */
+/* The same of several with commas between them: `next` leads through the others. Also -ENOMEM. */
 int http_address_parse_all(const char *urls, struct http_address *ret_address, const char **ret_complaint);
+/* Frees the others. No client may use them any more; a program that keeps its servers until it ends need not ask. */
+void http_address_done(struct http_address *address);
 bool http_address_is_loopback(const struct http_address *address); /* and all behind it */
 
 struct http_call {

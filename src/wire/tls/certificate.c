@@ -147,16 +147,18 @@ bool tls_facts_name(const struct tls_facts *facts, struct span host)
 	return host.len > 0 && i < facts->name_count;
 }
 
+/* By the functions that allocate nothing: EVP_Digest() sets the library up at its first call, and crashes if there is no memory for that. */
 int tls_sha256(struct span bytes, unsigned char ret_hash[TLS_HASH_BYTES])
 {
 	const struct tls_library *library = tls_library();
-	unsigned len = TLS_HASH_BYTES;
+	SHA256_CTX sum;
 
 	if (!library)
 		return -ENOSYS;
-	return library->EVP_Digest(bytes.data, bytes.len, ret_hash, &len, library->EVP_sha256(), NULL) == 1
-		? 0
-		: -ENOMEM;
+	bool done = library->SHA256_Init(&sum) == 1 &&
+		library->SHA256_Update(&sum, bytes.data, bytes.len) == 1 &&
+		library->SHA256_Final(ret_hash, &sum) == 1;
+	return done ? 0 : -EIO;
 }
 
 int tls_hash(struct span pem, unsigned char ret_hash[TLS_HASH_BYTES])
@@ -174,7 +176,7 @@ int tls_hash(struct span pem, unsigned char ret_hash[TLS_HASH_BYTES])
 
 /* ---- a client's ---- */
 
-const char *const tls_missing =
+const char *tls_missing =
 	"https needs OpenSSL 3 (libssl.so.3), which is not installed here; fix: apt install libssl3";
 
 /* A certificate that is not trusted is told by the words of the connection. */

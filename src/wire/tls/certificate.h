@@ -24,7 +24,7 @@ struct tls_identity {
 	struct tls_facts facts;
 };
 
-extern const char *const tls_missing; /* the sentence for a machine without OpenSSL */
+extern const char *tls_missing; /* the sentence for a machine without OpenSSL */
 
 /* NULL: there is none, or it is too large. Freeing NULL is fine, as it is with all of OpenSSL's. */
 BIO *pem_open(const struct tls_library *library, struct span pem);

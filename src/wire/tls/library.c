@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "wire/tls/certificate.h"
+
 #define TEXT(x)   #x
 #define SONAME(n) "libssl.so." TEXT(n)
 
@@ -31,12 +33,21 @@ static bool load(struct tls_library *library)
 	return object != NULL;
 }
 
+/* What is set up at the first call has no memory, and OpenSSL does not try again: its other functions would use what is not there. */
+static bool set_up(const struct tls_library *library)
+{
+	if (library->OSSL_LIB_CTX_get0_global_default())
+		return true;
+	tls_missing = "https needs OpenSSL 3, which found no memory when it was started";
+	return false;
+}
+
 const struct tls_library *tls_library(void)
 {
 	static struct tls_library library;
 	static enum { UNKNOWN, LOADED, MISSING } state;
 
 	if (state == UNKNOWN)
-		state = load(&library) ? LOADED : MISSING;
+		state = load(&library) && set_up(&library) ? LOADED : MISSING;
 	return state == LOADED ? &library : NULL;
 }

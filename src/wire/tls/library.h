@@ -4,8 +4,11 @@
  */
 #pragma once
 
+#define OPENSSL_SUPPRESS_DEPRECATED /* SHA256_Init() and its kin: see tls_sha256() */
+
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -26,7 +29,6 @@
 	X(ERR_clear_error) \
 	X(ERR_peek_last_error) \
 	X(ERR_reason_error_string) \
-	X(EVP_Digest) \
 	X(EVP_PKEY_Q_keygen) \
 	X(EVP_PKEY_free) \
 	X(EVP_sha256) \
@@ -36,10 +38,14 @@
 	X(OPENSSL_sk_num) \
 	X(OPENSSL_sk_push) \
 	X(OPENSSL_sk_value) \
+	X(OSSL_LIB_CTX_get0_global_default) \
 	X(PEM_read_bio_PrivateKey) \
 	X(PEM_read_bio_X509) \
 	X(PEM_write_bio_PrivateKey) \
 	X(PEM_write_bio_X509) \
+	X(SHA256_Final) \
+	X(SHA256_Init) \
+	X(SHA256_Update) \
 	X(SSL_CTX_check_private_key) \
 	X(SSL_CTX_ctrl) \
 	X(SSL_CTX_free) \
