@@ -138,7 +138,7 @@ struct backup_job {
 	uv_work_t work;
 	struct server *server;
 	char *url;
-	char path[sizeof ((struct server_backup *)0)->path];
+	char path[sizeof((struct server_backup *)0)->path];
 	atomic_bool gives_up;
 	int fault;
 	char *complaint;
@@ -242,7 +242,8 @@ static int begin(struct server *server, struct exchange *exchange)
 	put_name(backup, exchange->call.backup_file, server->now.wall_ms);
 	snprintf(backup->path, sizeof backup->path, "%s/%s/%s", server->options->home, directory_name,
 		backup->name);
-	return server->options->store_url ? begin_job(server) : store_backup_begin(server->store, backup->path);
+	return server->options->store_url ? begin_job(server)
+					  : store_backup_begin(server->store, backup->path);
 }
 
 void backup_start(struct server *server, struct exchange *exchange)

@@ -70,9 +70,9 @@ enum small_kind {
 	SMALL_TOKEN =
 		60, /* by its id: what else is known of a join code, of a machine's token, and of one with a new secret */
 	SMALL_DAY_BUDGET =
-		63,    /* 'q' and a queue, or 'a' and an account: what it may use in a day, and has used */
-	SMALL_INBOX = 71,  /* by number: a row of the inbox that cannot become a task: see command/inbox.c */
-	SMALL_KIND_END /* above all of them */
+		63,       /* 'q' and a queue, or 'a' and an account: what it may use in a day, and has used */
+	SMALL_INBOX = 71, /* by number: a row of the inbox that cannot become a task: see command/inbox.c */
+	SMALL_KIND_END    /* above all of them */
 };
 
 /* What a restore did to a token. Stored numbers. */

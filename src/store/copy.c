@@ -15,8 +15,8 @@ struct copy {
 	const struct copy_options *options;
 	uint64_t rows;
 	int64_t last_event;
-	int64_t last;  /* of a page: its last number … */
-	uint32_t seen; /* … and how many rows it had */
+	int64_t last;   /* of a page: its last number … */
+	uint32_t seen;  /* … and how many rows it had */
 	struct buf key; /* … or its last key */
 	enum small_kind kind;
 };
@@ -36,8 +36,7 @@ static int count(struct copy *copy, int fault)
 	return r;
 }
 
-#define PUT(copy, op, ...) \
-	count(copy, (copy)->to ? (copy)->to->ops->op((copy)->to, ##__VA_ARGS__) : 0)
+#define PUT(copy, op, ...) count(copy, (copy)->to ? (copy)->to->ops->op((copy)->to, ##__VA_ARGS__) : 0)
 
 /* ---- rows ---- */
 
@@ -275,8 +274,8 @@ static const struct {
 	{"idem", idems},
 };
 
-int copy_rows(
-	struct backend *from, struct backend *to, const struct copy_options *options, struct copied *ret_copied)
+int copy_rows(struct backend *from, struct backend *to, const struct copy_options *options,
+	struct copied *ret_copied)
 {
 	static const struct copy_options none;
 	struct copy copy = {.from = from, .to = to, .options = options ? options : &none};

@@ -20,8 +20,8 @@ struct copied {
 };
 
 /* One transaction of `to`. 0, or a fault of either, and then `to` is as it was. `options` may be NULL. */
-int copy_rows(
-	struct backend *from, struct backend *to, const struct copy_options *options, struct copied *ret_copied);
+int copy_rows(struct backend *from, struct backend *to, const struct copy_options *options,
+	struct copied *ret_copied);
 
 /* The rows of one table are read and checked; -ENOENT: there are no more tables. *ret_table: its name. */
 int copy_check_table(struct backend *from, uint32_t number, const char **ret_table);

@@ -404,14 +404,13 @@ int memory_page_small(struct backend *backend, enum small_kind kind, struct span
 
 /* ---- what a copy reads ---- */
 
-int memory_scan_bodies(
-	struct backend *backend, int (*each)(void *, int64_t, struct span), void *context)
+int memory_scan_bodies(struct backend *backend, int (*each)(void *, int64_t, struct span), void *context)
 {
 	return page_bytes(backend, TABLE_BODY, INT64_MIN, UINT32_MAX, each, context);
 }
 
-int memory_scan_extras(struct backend *backend,
-	int (*each)(void *, int64_t, int64_t, int64_t, struct span), void *context)
+int memory_scan_extras(
+	struct backend *backend, int (*each)(void *, int64_t, int64_t, int64_t, struct span), void *context)
 {
 	struct key prefix = memory_key(TABLE_EXTRA);
 	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
@@ -419,8 +418,8 @@ int memory_scan_extras(struct backend *backend,
 	int r = 0;
 
 	while (r == 0 && (row = range_next(&range)))
-		r = each(context, memory_number_at(row, 1), memory_number_at(row, 9), memory_number_at(row, 17),
-			(struct span){row->value, row->value_len});
+		r = each(context, memory_number_at(row, 1), memory_number_at(row, 9),
+			memory_number_at(row, 17), (struct span){row->value, row->value_len});
 	return r;
 }
 
@@ -450,8 +449,7 @@ int memory_scan_keys(struct backend *backend, int (*each)(void *, struct span, i
 	return each_texted(backend, TABLE_KEY, each, context);
 }
 
-int memory_scan_idems(
-	struct backend *backend, int (*each)(void *, const struct idem_row *), void *context)
+int memory_scan_idems(struct backend *backend, int (*each)(void *, const struct idem_row *), void *context)
 {
 	struct key prefix = memory_key(TABLE_IDEM);
 	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);

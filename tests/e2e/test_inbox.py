@@ -49,7 +49,7 @@ class Inbox(OnPostgres):
         self.sql("BEGIN; INSERT INTO orders VALUES (2); SELECT stint.enqueue('q', '{\"title\":\"yes\",\"priority\":\"high\",\"payload\":{\"order\":2}}'); COMMIT")
         self.wait_for_titles("yes")
         task = self.client.get("/api/tasks?queue=q").json[0]
-        self.assertEqual((task["priority"], task["payload"], task["state"]), (100, {"order": 2}, "ready"))
+        self.assertEqual((task["priority"], task["payload"], task["state"]), (50, {"order": 2}, "ready"))
         self.assertEqual(self.sql("SELECT count(*) FROM stint.inbox"), "0")
         created = [event for event in self.events() if event["type"] == "task.created"]
         self.assertEqual([event["actor"] for event in created], ["inbox stint"])

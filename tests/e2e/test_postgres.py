@@ -346,6 +346,25 @@ class Away(OnPostgres, proof.ProofCase):
         self.prove()
 
 
+    def test_a_full_disk_refuses_changes_with_a_sentence_and_passes(self):
+        self.create()
+        self.server.postgres.sql("""
+            CREATE FUNCTION stint.full() RETURNS trigger LANGUAGE plpgsql AS
+            $$BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END$$;
+            CREATE TRIGGER full_disk BEFORE INSERT ON stint.event FOR EACH ROW EXECUTE FUNCTION stint.full()""")
+        refused = self.client.post("/api/tasks", {"title": "no"})
+        self.assertEqual((refused.status, refused.json["code"]), (503, "unavailable"))
+        self.assertEqual(len(self.client.get("/api/tasks").json), 1)  # reads go on
+        ready = self.client.get("/readyz")
+        self.assertEqual(ready.status, 503)
+        self.assertIn("the disk of PostgreSQL is full", ready.body.decode())
+        self.assertIn("the disk of PostgreSQL is full", self.server.said())
+        self.server.postgres.sql("DROP TRIGGER full_disk ON stint.event")
+        self.wait_until(lambda: self.client.post("/api/tasks", {"title": "yes"}).status == 201, HANG_S, "it does not come back")
+        self.assertEqual(self.server.stop(), 0)
+        self.prove()
+
+
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
 class LostTail(OnPostgres, proof.ProofCase):
     """A failover of the database to a copy that was behind is a restore, and is told."""
@@ -437,6 +456,68 @@ class Refused(unittest.TestCase):
     def test_no_such_role_or_database(self):
         self.refused(self.postgres.url.replace("stint@", "nobody-here@"), "does not exist", "createuser")
         self.refused(self.postgres.url.replace("/postgres?", "/nothing-here?"), "does not exist", "createdb")
+
+    def waits(self, url, *words):
+        """It may pass, so the server waits, and says why."""
+        server = SecondServer(url)
+        self.addCleanup(server.end)
+        server.wait_for("PostgreSQL is away")
+        for word in words:
+            self.assertIn(word, server.said())
+        self.assertNotIn("secret", server.said())
+        client = server.client()
+        self.addCleanup(client.close)
+        self.assertEqual(client.get("/readyz").json["code"], "not_leader")
+        return server
+
+    def test_a_wrong_password(self):
+        self.postgres.sql("CREATE ROLE locked LOGIN PASSWORD 'right'")
+        with open(os.path.join(self.postgres.data, "pg_hba.conf")) as file:
+            before = file.read()
+        try:
+            with open(os.path.join(self.postgres.data, "pg_hba.conf"), "w") as file:
+                file.write("local all locked scram-sha-256\n" + before)
+            self.postgres.sql("SELECT pg_reload_conf()")
+            self.refused(self.postgres.url.replace("stint@", "locked:secret@"), "password authentication failed", "~/.pgpass")
+        finally:
+            with open(os.path.join(self.postgres.data, "pg_hba.conf"), "w") as file:
+                file.write(before)
+            self.postgres.sql("SELECT pg_reload_conf()")
+
+    def test_a_url_that_is_none(self):
+        self.refused("postgres://stint@/postgres?host=%s&nonsense=secret" % self.postgres.directory, "invalid", "postgres://USER@HOST")
+        self.refused("postgres://stint@/postgres?host=%s&port=9999999" % self.postgres.directory, "invalid", "postgres://USER@HOST")
+
+    def test_a_database_that_has_no_place_for_one_more_session(self):
+        self.postgres.sql("CREATE ROLE one LOGIN CONNECTION LIMIT 0")
+        server = self.waits(self.postgres.url.replace("stint@", "one@"), "too many connections", "max_connections")
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_database_that_takes_no_writes(self):
+        self.postgres.sql("ALTER ROLE stint SET default_transaction_read_only = on")
+        try:
+            with Started(self.at(schema="role_of_readers")):
+                pass  # what a role has set for others is not ours
+        finally:
+            self.postgres.sql("ALTER ROLE stint RESET default_transaction_read_only")
+
+    def test_a_standby_is_waited_for_until_it_is_promoted(self):
+        import pair
+        with pair.Pair(synchronous=False) as both:
+            server = self.waits(both.standby.url, "is a standby or still recovering", "name the primary")
+            both.promote()
+            server.wait_for("listening")
+            client = server.client()
+            self.addCleanup(client.close)
+            self.wait_until_leads(client)
+            self.assertEqual(client.post("/api/tasks", {"title": "yes"}).status, 201)
+            self.assertEqual(server.stop(), 0)
+
+    def wait_until_leads(self, client):
+        until = time.monotonic() + HANG_S
+        while client.get("/health/leader").status != 200:
+            self.assertLess(time.monotonic(), until, "it never leads")
+            time.sleep(0.02)
 
     def test_a_bad_name_of_a_schema(self):
         self.refused(self.at(schema="Bad-Name"), "small letters")

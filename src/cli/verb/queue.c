@@ -301,10 +301,12 @@ const struct verb verb_queue_keys = {
 
 static struct span refused_why(struct cli *cli, yyjson_val *row)
 {
-	yyjson_val *error = field_get(row, "error"), *first = yyjson_arr_get_first(field_get(error, "errors"));
+	yyjson_val *error = field_get(row, "error"),
+		   *first = yyjson_arr_get_first(field_get(error, "errors"));
 
 	if (first)
-		return span_of(cli_text(cli, "%s %s", field_cstr(cli, first, "field"), field_cstr(cli, first, "message")));
+		return span_of(cli_text(
+			cli, "%s %s", field_cstr(cli, first, "field"), field_cstr(cli, first, "message")));
 	return field_text(error, "detail");
 }
 
@@ -330,7 +332,8 @@ static const struct list_view inbox_rows = {
 };
 
 static const struct flag inbox_flags[] = {
-	{"retry", 0, FLAG_TEXT, .value = "ROW", .text = "make the task after all: what was in the way is gone"},
+	{"retry", 0, FLAG_TEXT, .value = "ROW",
+		.text = "make the task after all: what was in the way is gone"},
 	{"drop", 0, FLAG_TEXT, .value = "ROW", .text = "remove the row: there will be no task"},
 	{0},
 };
@@ -362,7 +365,8 @@ static int run_inbox(struct cli *cli)
 	const char *retry = args_text(&cli->args, "retry"), *drop = args_text(&cli->args, "drop");
 
 	if (retry && drop)
-		cli_die(cli, EXIT_USAGE, "usage", "stint help queue inbox", "--retry and --drop exclude each other");
+		cli_die(cli, EXIT_USAGE, "usage", "stint help queue inbox",
+			"--retry and --drop exclude each other");
 	return retry ? retry_row(cli, retry) : drop ? drop_row(cli, drop) : view_run_list(cli);
 }
 

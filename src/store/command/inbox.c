@@ -17,8 +17,8 @@ int inbox_look(struct turn *turn, const struct command_create *create, struct re
 
 	if (!create->was_kept)
 		return 0;
-	int r = store_rows(turn->store, get_small, SMALL_INBOX, inbox_key(create->inbox, key), &turn->arena,
-		&ignored);
+	int r = store_rows(
+		turn->store, get_small, SMALL_INBOX, inbox_key(create->inbox, key), &turn->arena, &ignored);
 	return r == -ENOENT ? command_refuse(result, REFUSED_NOT_FOUND) : r;
 }
 
@@ -26,9 +26,8 @@ int inbox_take(struct turn *turn, const struct command_create *create)
 {
 	char key[INBOX_KEY_BYTES];
 
-	return create->was_kept
-		? turn_put(turn, delete_small, SMALL_INBOX, inbox_key(create->inbox, key))
-		: turn_put(turn, delete_inbox, create->inbox);
+	return create->was_kept ? turn_put(turn, delete_small, SMALL_INBOX, inbox_key(create->inbox, key))
+				: turn_put(turn, delete_inbox, create->inbox);
 }
 
 static int put_kept(struct turn *turn, const struct command *command)
@@ -45,7 +44,8 @@ static int put_kept(struct turn *turn, const struct command *command)
 	int r = inbox_put(&document, &data);
 
 	if (r == 0)
-		r = turn_put(turn, put_small, SMALL_INBOX, inbox_key(command->inbox.id, key), buf_span(&data));
+		r = turn_put(
+			turn, put_small, SMALL_INBOX, inbox_key(command->inbox.id, key), buf_span(&data));
 	return r == 0 ? turn_put(turn, delete_inbox, command->inbox.id) : r;
 }
 

@@ -230,7 +230,7 @@ int row_of_result(struct postgres *store, enum pg_table table, const PGresult *r
 bool turn_drops(const struct postgres *store, int64_t seq);
 void turn_forget(struct postgres *store);
 void turn_forget_rows(struct postgres *store); /* the server has all of them */
-void turn_keep(struct postgres *store); /* it is committed: some of its rows are kept */
+void turn_keep(struct postgres *store);        /* it is committed: some of its rows are kept */
 /* Rows of the table that hang on the task are put no more. */
 void turn_forget_task(struct postgres *store, int64_t seq);
 void turn_forget_table(struct postgres *store, enum pg_table table);

@@ -213,8 +213,7 @@ int postgres_scan_edges(
 
 static struct span value_at(const PGresult *result, int row, int column)
 {
-	return (struct span){
-		pq.PQgetvalue(result, row, column), (size_t)pq.PQgetlength(result, row, column)};
+	return (struct span){pq.PQgetvalue(result, row, column), (size_t)pq.PQgetlength(result, row, column)};
 }
 
 /* Its rows are not ours: whoever may call enqueue() puts them, and there is no seal to be wrong. */

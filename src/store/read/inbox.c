@@ -14,8 +14,7 @@ int store_page_inbox(struct store *store, int64_t after, uint32_t limit,
 	return store_rows(store, page_inbox, after, limit, each, context);
 }
 
-int store_read_kept(
-	struct store *store, int64_t id, struct arena *arena, struct inbox_document *ret_document)
+int store_read_kept(struct store *store, int64_t id, struct arena *arena, struct inbox_document *ret_document)
 {
 	char key[INBOX_KEY_BYTES];
 	struct span data;
