@@ -48,6 +48,8 @@ struct api_leader {
 	const char *name, *url; /* host and process; where clients reach it, or empty */
 	int64_t since_ms;       /* wall */
 	bool is_here;           /* this server leads */
+	int64_t turn;           /* its last one, as far as this server has seen */
+	bool is_synchronous;    /* each commit waits for a standby of the database */
 };
 
 /* Who asks: known from the credential alone. */

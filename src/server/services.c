@@ -294,7 +294,8 @@ static bool find_leader(void *context, struct api_leader *ret_leader)
 
 	if (!server->backend || !postgres_leads(server->backend, &leader))
 		return false;
-	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true};
+	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true,
+		leader.turn, leader.is_synchronous};
 	return true;
 }
 

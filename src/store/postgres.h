@@ -17,6 +17,7 @@ struct postgres_leader {
 	int64_t since_ms;             /* wall: when it took the lead */
 	int64_t turn;                 /* its last one */
 	int64_t term;
+	bool is_synchronous; /* its commits wait for a standby of PostgreSQL */
 	const char
 		*away; /* PostgreSQL cannot be reached, and the rest is what was seen last: why; else NULL */
 };

@@ -17,7 +17,7 @@ from hang import HANG_S
 # What a restore changes: claims are set free, and times and numbers go on.
 # What says who works, and on what.
 AFTER_WORK = ("/api/tasks", "/api/queues", "/api/queues/q", "/api/approvals", "/api/slots", "/api/errors")
-MOVING = {"now", "updatedAt", "version", "leaseMs", "age", "ageMs", "serverTime"}
+MOVING = {"reason", "now", "updatedAt", "version", "leaseMs", "age", "ageMs", "serverTime"}
 
 
 def run(*words, home=None, status=0):

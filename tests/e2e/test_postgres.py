@@ -107,7 +107,9 @@ class Pair(OnPostgres, proof.ProofCase):
                          (503, "not_leader", self.server.url))
         self.assertIn("led by %s" % ready["leader"]["name"], asked.json["detail"])
         self.assertIn("stint_leads 0\n", client.get("/metrics").body.decode())
-        self.assertEqual(self.client.get("/health/leader").json["leader"]["here"], True)
+        leader = self.client.get("/health/leader").json["leader"]
+        self.assertEqual((leader["here"], leader["synchronous"]), (True, False))
+        self.wait_until(lambda: client.get("/readyz").json["leader"]["turn"] >= leader["turn"], HANG_S, "it does not look on")
         self.assertIn("stint_leads 1\n", self.client.get("/metrics").body.decode())
 
     def test_a_server_that_stands_by_passes_connections_on(self):

@@ -300,6 +300,14 @@ class Failover(CrashRuns):
             self.client.close()
             return False
 
+    def metrics(self):
+        """Those of the leader: a server that stands by has figures of its own."""
+        found = super().metrics()
+        while found.get("stint_leads") != 1:
+            self.client.close()
+            found = super().metrics()
+        return found
+
     def wait_until(self, condition, seconds=HANG_S, what="it never came true"):
         def tried():
             try:
@@ -351,11 +359,11 @@ class LostTail(proof.ProofCase):
         behind = pair.standby
         while self.turns(behind) < self.turns(pair.primary):
             time.sleep(0.01)
-        behind.freeze(True)  # it hears of nothing that comes now
+        behind.kill()  # it hears of nothing that comes now
         lost = [self.create() for _ in range(20)]
         before = self.turns(pair.primary)
         pair.primary.kill()
-        behind.freeze(False)
+        behind.start()
         behind.command("pg_ctl", "promote", "-D", behind.data, "-W")
         self.wait_until(behind.is_primary, HANG_S, "it is not promoted")
         pair.primary, pair.standby = pair.standby, pair.primary

@@ -16,8 +16,6 @@ enum {
 	NUMBER_DIGITS_MAX = 18,
 };
 
-#define NO_ROW "No row of that number was refused."
-
 /* ---- a row becomes a task ---------------------------------------------------------------------------------------- */
 
 /* Will the same row be taken later, without anybody doing something about it? */
@@ -144,7 +142,7 @@ static bool number_of_row(struct api_call *call, int64_t *ret_id)
 		id = 10 * id + (text.data[i] - '0');
 	}
 	*ret_id = id;
-	return call_require(call, good && id > 0, REFUSED_NOT_FOUND, NO_ROW);
+	return call_require(call, good && id > 0, REFUSED_NOT_FOUND, NULL);
 }
 
 void inbox_drop_begin(struct api_call *call)
@@ -167,7 +165,7 @@ void inbox_drop_finish(struct api_call *call, const struct result *results)
 {
 	struct json_object object;
 
-	if (!call_require(call, results[0].refusal != REFUSED_NOT_FOUND, REFUSED_NOT_FOUND, NO_ROW) ||
+	if (!call_require(call, results[0].refusal != REFUSED_NOT_FOUND, REFUSED_NOT_FOUND, NULL) ||
 		call_is_refused(call, &results[0]))
 		return;
 	json_begin(&object, call->body);
@@ -204,7 +202,7 @@ void inbox_retry_begin(struct api_call *call)
 	if (!retry)
 		return;
 	int r = store_read_kept(call->store, id, call->arena, &document);
-	if (!call_require(call, r != -ENOENT, REFUSED_NOT_FOUND, NO_ROW) || call_has_failed(call, r))
+	if (!call_require(call, r != -ENOENT, REFUSED_NOT_FOUND, NULL) || call_has_failed(call, r))
 		return;
 	retry->request = (struct http_request){.method = HTTP_METHOD_POST,
 		.path = SPAN("/api/tasks"),
@@ -226,7 +224,7 @@ void inbox_retry_finish(struct api_call *call, const struct result *results)
 {
 	struct inbox_retry *retry = call->detail;
 
-	if (!call_require(call, results[0].refusal != REFUSED_NOT_FOUND, REFUSED_NOT_FOUND, NO_ROW))
+	if (!call_require(call, results[0].refusal != REFUSED_NOT_FOUND, REFUSED_NOT_FOUND, NULL))
 		return; /* somebody else was faster */
 	retry->inner.now = call->now;
 	api_finish(&retry->inner, results);

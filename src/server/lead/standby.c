@@ -271,7 +271,8 @@ void standby_answer(struct server *server, struct exchange *exchange)
 {
 	const struct standby *standby = &server->standby;
 	const struct postgres_leader *leader = &standby->leader;
-	struct api_leader facts = {leader->name, leader->url, leader->since_ms, false};
+	struct api_leader facts = {
+		leader->name, leader->url, leader->since_ms, false, leader->turn, leader->is_synchronous};
 	enum http_method method = exchange->request->method;
 	bool is_get = method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD;
 	bool knows = leader->name[0] && !standby->was_away;

@@ -397,6 +397,7 @@ static int rest(struct lead_wait *standing, int fault)
 	struct postgres_leader leader = {.since_ms = seen->since_ms,
 		.turn = seen->head,
 		.term = seen->term,
+		.is_synchronous = seen->place.is_synchronous,
 		.away = fault < 0 ? store->complaint : NULL};
 	int r = 0;
 

@@ -200,8 +200,10 @@ bool postgres_leads(const struct backend *backend, struct postgres_leader *ret_l
 	if (backend->ops != &postgres_ops)
 		return false;
 	const struct postgres *store = (const struct postgres *)backend;
-	*ret_leader = (struct postgres_leader){
-		.since_ms = store->since_ms, .turn = store->head, .term = store->terms[0]};
+	*ret_leader = (struct postgres_leader){.since_ms = store->since_ms,
+		.turn = store->head,
+		.term = store->terms[0],
+		.is_synchronous = store->is_synchronous};
 	snprintf(ret_leader->name, sizeof ret_leader->name, "%s", store->holder);
 	snprintf(ret_leader->url, sizeof ret_leader->url, "%s", store->leader_url);
 	return true;
