@@ -88,8 +88,14 @@ class Client(stintd.Client):
     """Goes on with another server when a connection ends. It knows no order."""
 
     def open(self):
-        port = random.choice(self.server.members).front.port
-        return stintd.http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_S)
+        member = random.choice(self.server.members)
+        self.host = "127.0.0.1:%d" % member.front.target[1]  # the server does not know of the proxy
+        return stintd.http.client.HTTPConnection("127.0.0.1", member.front.port, timeout=HANG_S)
+
+    def send(self, method, path, body=None, headers=None):
+        if self.connection is None:
+            self.connection = self.open()
+        super().send(method, path, body, {"Host": self.host, **(headers or {})})
 
     def receive(self, judged=True):
         reply = super().receive(judged)

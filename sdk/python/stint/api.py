@@ -1062,6 +1062,8 @@ class Leader(TypedDict):
     url: NotRequired[str]
     since: int
     here: bool
+    turn: NotRequired[int]
+    synchronous: NotRequired[bool]
 
 
 class Problem(TypedDict):

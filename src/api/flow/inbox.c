@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 
 enum {
 	LIST_DEFAULT = 100,
@@ -35,6 +36,12 @@ static void put_reason(struct api_call *call, struct json_object *note)
 	json_member_string_if_any(note, "detail", json_text(yyjson_obj_get(root, "detail")));
 }
 
+/* A database of encoding SQL_ASCII has texts of any bytes. */
+static struct span text_or_none(struct span text)
+{
+	return utf8_is_text(text) ? text : SPAN("?");
+}
+
 /* The refusal that stands in the reply becomes a command that keeps the row. */
 static void keep_row(struct api_call *call, const struct inbox_row *row)
 {
@@ -47,7 +54,7 @@ static void keep_row(struct api_call *call, const struct inbox_row *row)
 	*command = (struct command){.kind = COMMAND_INBOX_KEEP,
 		.actor = call->who.name,
 		.data = row->task,
-		.inbox = {.id = row->id, .queue = row->queue, .role = row->role}};
+		.inbox = {.id = row->id, .queue = text_or_none(row->queue), .role = text_or_none(row->role)}};
 	json_member_int(&note, "inbox", row->id);
 	put_reason(call, &note);
 	if (call_keep(call, &text, &command->note) < 0 ||
@@ -63,7 +70,7 @@ void api_begin_inbox(struct api_call *call, const struct inbox_row *row)
 	cleanup(buf_done) struct buf name = {.max = API_TEXT_MAX};
 
 	buf_put_span(&name, SPAN("inbox "));
-	buf_put_span(&name, row->role);
+	buf_put_span(&name, text_or_none(row->role));
 	if (call_keep(call, &name, &call->who.name) < 0)
 		return;
 	call->who.scopes = SCOPE_BIT(SCOPE_PRODUCE);
@@ -97,7 +104,7 @@ static void put_json(struct json_object *object, const char *key, struct span te
 	if (doc)
 		json_member_raw(object, key, text);
 	else
-		json_member_string(object, key, text);
+		json_member_string(object, key, text_or_none(text));
 }
 
 static int put_kept(void *context, const struct inbox_document *document)

@@ -71,7 +71,7 @@ static const struct link_reason {
 	{"starting up", "PostgreSQL is starting", -ENOTCONN},
 	{"shutting down", "PostgreSQL is stopping", -ENOTCONN},
 	{"recovery mode", "PostgreSQL recovers from a crash", -ENOTCONN},
-	{"accepting connections", "PostgreSQL is not ready yet", -ENOTCONN},
+	{"database system is not", "PostgreSQL is not ready yet", -ENOTCONN},
 	{"too many", "end sessions of others, or raise max_connections", -ENOTCONN},
 	{"slots are reserved", "end sessions of others, or raise max_connections", -ENOTCONN},
 	{"hot standby", "no host of the URL takes writes: promote one, or name the primary", -EROFS},

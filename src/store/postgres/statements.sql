@@ -264,7 +264,7 @@ SELECT kind, key, data, crc FROM small WHERE kind = $1 AND key > $2 ORDER BY key
 SELECT kind, key, data, crc FROM secret WHERE kind = $1 AND key > $2 ORDER BY key LIMIT $3
 
 -- name: page_inbox
-SELECT id, convert_to(queue, 'UTF8'), convert_to(role, 'UTF8'), convert_to(task, 'UTF8') FROM inbox WHERE id > $1 ORDER BY id LIMIT $2
+SELECT id, queue, role, task FROM inbox WHERE id > $1 ORDER BY id LIMIT $2
 
 -- Every row of the small tables is looked at before the start believes one of them.
 
