@@ -137,7 +137,20 @@ class Pair(OnPostgres, proof.ProofCase):
         self.assertEqual(client.get("/api/tasks").status, 401)
         with socket.create_connection(("127.0.0.1", self.server.port)) as raw:
             raw.sendall(b"STINT-PASS/1 1 " + b"00" * 16 + b" evil.example:80\r\nGET /livez HTTP/1.1\r\nHost: evil.example:80\r\n\r\n")
-            self.assertIn(b" 400 ", raw.recv(4096))  # only who knows the term of the lead passes connections on
+            self.assertIn(b" 503 ", raw.recv(4096))  # only who knows the term of the lead passes connections on
+
+    def test_what_was_passed_on_to_the_leader_of_before_is_to_be_asked_again(self):
+        """The leader takes the lead over from itself, and for a moment the other server knows its old term."""
+        _, client = self.standby()
+        self.assertEqual(client.get("/api/queues").status, 200)
+        for round_ in range(10):
+            client.close()
+            self.server.postgres.sql("SELECT pg_terminate_backend(pid) FROM stint.lead")
+            self.create()  # now it has
+            asked = client.post("/api/tasks", {"title": "by way of the other", "queue": "p"})
+            self.assertIn((asked.status, asked.json.get("code")), ((201, None), (503, "not_leader")))
+            client.close()
+            self.wait_until(lambda: self.once(client.server, "POST", "/api/tasks", {"title": "x", "queue": "p"}).status == 201, HANG_S, "never")
 
     def test_a_connection_by_way_of_a_standby_ends_with_its_leader_and_the_standby_leads(self):
         other, client = self.standby()

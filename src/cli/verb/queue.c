@@ -373,7 +373,7 @@ static int run_inbox(struct cli *cli)
 const struct verb verb_queue_inbox = {
 	.name = "queue inbox",
 	.gives = GIVES_JSON | GIVES_ROWS,
-	.brief = "rows of the inbox that became no task",
+	.brief = "rows that became no task",
 	.text = "A store in PostgreSQL takes tasks from other programs' own transactions: SELECT stint.enqueue('ci', '{\"title\":\"nightly\"}'). "
 		"Lists the rows that cannot become a task, oldest first, up to a hundred: who put them there, and why they were refused. A row stays until it is tried again with "
 		"success, or dropped.",

@@ -1,6 +1,5 @@
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "server/server.h"
 
@@ -87,14 +86,9 @@ static void on_look(uv_timer_t *timer)
 	clock_tick(server);
 	inbox->seen = 0;
 	int r = store_page_inbox(server->store, inbox->after, PAGE_ROWS, add_row, server);
-	if (r == -ESTALE)
+	/* what a look finds out about the lead is as true as what a turn finds out */
+	if (r < 0 && r != -ENOMEM && r != -EROFS)
 		server_die(server, r);
-	if (r < 0 && r != -EROFS && !inbox->is_unread) {
-		const char *why = store_complaint(server->store);
-		log_warn("the inbox cannot be read; it is tried again",
-			log_cstr("reason", why ? why : strerror(-r)));
-	}
-	inbox->is_unread = r < 0;
 	/* at the end it begins anew: rows that had to wait, and those of transactions that took long, have lower numbers */
 	if (inbox->seen < PAGE_ROWS)
 		inbox->after = 0;

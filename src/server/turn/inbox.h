@@ -17,7 +17,6 @@ struct inbox {
 	int64_t after;      /* the round goes on behind that row */
 	uint32_t seen;      /* rows of the last page */
 	uint32_t under_way; /* those of them that have not had their turn yet */
-	bool is_unread;     /* it could not be read, and that was logged */
 };
 
 /* Only a store in PostgreSQL has one. */

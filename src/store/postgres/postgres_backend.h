@@ -129,9 +129,9 @@ struct postgres {
 	int pid;                 /* of our session */
 	int64_t maybe_term;      /* an empty turn of this term may stand behind the head; 0: none does */
 	bool is_away;            /* PostgreSQL could not be reached: until it can, nobody waits for it */
-	bool is_stale;           /* another server leads: nothing is tried any more */
-	bool only_looks;         /* it never leads, and reads one snapshot */
-	bool has_notice;         /* the server said something beside the replies */
+	bool is_stale; /* another server leads, or the store is another one than in memory: nothing is tried any more */
+	bool only_looks; /* it never leads, and reads one snapshot */
+	bool has_notice; /* the server said something beside the replies */
 	struct hash_key key;
 	struct pg_turn turn;
 	struct kept_row *kept[2]; /* tasks and bodies */
@@ -160,6 +160,7 @@ static inline struct postgres *postgres_of(struct backend *backend)
 int pg_fault(struct postgres *store, const PGresult *result);
 int pg_complain(struct postgres *store, int fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+int pg_is_stale(struct postgres *store);
 int pg_fault_row(struct postgres *store, enum pg_table table, struct span row);
 bool pg_is_state(const PGresult *result, const char *state);
 void pg_take_notice(void *context, const PGresult *result);

@@ -31,7 +31,7 @@ int postgres_begin(struct backend *backend)
 	assert(turn->row_count == 0); /* the last one took all its rows, or forgot them */
 	assert(turn->pack.len == 0);
 	if (store->is_stale)
-		return -ESTALE;
+		return pg_is_stale(store);
 	if (turn->arena.max == 0)
 		arena_init(&turn->arena, TURN_ARENA_MAX);
 	turn->begun = true;
