@@ -495,8 +495,8 @@ static int give_up_memory(struct postgres *store, int64_t head, int64_t head_ter
 		r = lost_mark(store, lost);
 	if (r < 0)
 		return r;
-	store->is_stale =
-		true; /* also if a read found it out, whose caller goes on: the memory is that of another store */
+	/* also if a read has found it out, whose caller goes on: what is in memory is another store */
+	store->is_stale = true;
 	if (lost < 0)
 		return pg_complain(store, -EIO,
 			"%s: PostgreSQL has other turns than this server knows: it was restored. The store is treated as one that was restored from a backup; start again",
