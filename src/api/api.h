@@ -48,6 +48,8 @@ struct api_leader {
 	const char *name, *url; /* host and process; where clients reach it, or empty */
 	int64_t since_ms;       /* wall */
 	bool is_here;           /* this server leads */
+	int64_t turn;           /* its last one, as far as this server has seen */
+	bool is_synchronous;    /* each commit waits for a standby of the database */
 };
 
 /* Who asks: known from the credential alone. */
@@ -215,6 +217,12 @@ struct api_call {
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* A row of the inbox, in `call`, whose request is a POST /api/tasks with its document. As api_begin(), but what cannot become a task is a
+ * turn, too, which keeps the row with the reason; a reply is nobody's: the row is to be looked at later. Then the results of the turn: false,
+ * the call needs one more. */
+void api_begin_inbox(struct api_call *call, const struct inbox_row *row);
+bool api_finish_inbox(struct api_call *call, const struct inbox_row *row, const struct result *results);
 
 /* What a server that stands by says itself. */
 void api_reply_live(struct api_call *call);

@@ -303,6 +303,8 @@ call_finish queue_finish, queue_limit_finish;
 call_step workflow_list_read, workflow_read;
 call_step hold_list_read, hold_set_begin, hold_lift_begin, credential_list_read, credential_set_begin;
 call_finish hold_set_finish, hold_lift_finish, credential_set_finish;
+call_step inbox_list_read, inbox_drop_begin, inbox_retry_begin;
+call_finish inbox_drop_finish, inbox_retry_finish;
 call_step group_list_read, group_read, group_begin;
 call_finish group_close_finish, group_remove_finish;
 call_step bulk_start_begin, bulk_count_read, bulk_list_read, bulk_one_read, bulk_stop_begin, group_bulk_begin;

@@ -107,6 +107,11 @@ static void about_budget(const struct command *command)
 	assert(command->budget.patch.set != 0);
 }
 
+static void about_inbox(const struct command *command)
+{
+	assert(command->inbox.id > 0);
+}
+
 static void about_group(const struct command *command)
 {
 	assert_name(command->group.name, COMMAND_NAME_MAX);
@@ -227,6 +232,7 @@ static const struct promise {
 	[COMMAND_HOLD_SET]        = {NEITHER, about_hold},
 	[COMMAND_HOLD_LIFT]       = {NEITHER, about_hold},
 	[COMMAND_BUDGET_SET]      = {NEITHER, about_budget},
+	[COMMAND_INBOX_DROP]      = {NEITHER, about_inbox},
 	[COMMAND_GROUP_CLOSE]     = {NEITHER, about_group},
 	[COMMAND_GROUP_REMOVE]    = {NEITHER, about_group},
 	[COMMAND_BULK_START]      = {NEITHER, about_bulk_start},

@@ -61,6 +61,8 @@ enum command_kind {
 	COMMAND_BULK_STEP, /* of the server itself: the next tasks of a bulk action */
 	COMMAND_QUEUE_SET,
 	COMMAND_QUEUE_LIMIT,
+	COMMAND_INBOX_KEEP, /* of the server itself: a row of the inbox cannot become a task. data: the row, beside: why */
+	COMMAND_INBOX_DROP, /* one that was kept */
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -173,6 +175,9 @@ struct command_create {
 	struct span schedule; /* its id */
 	int64_t planned_ms;
 	bool held; /* until the task that the schedule made before has ended */
+	/* made from a row of the inbox, which goes in the same turn; no request sets the number */
+	int64_t inbox; /* 0: from none */
+	bool was_kept; /* it could not become a task before */
 	/* one effect per (principal, key): the same fingerprint gets the same answer, another one is refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -433,6 +438,10 @@ struct command {
 		struct command_schedule schedule; /* SCHEDULE_… */
 		struct command_bulk bulk;         /* BULK_… */
 		struct command_login login;       /* LOGIN_CODE, LOGIN; of LOGOUT the id alone */
+		struct {
+			int64_t id;
+			struct span queue, role; /* KEEP */
+		} inbox;                         /* INBOX_KEEP, INBOX_DROP */
 	};
 };
 

@@ -87,7 +87,9 @@
 	X(SESSION_USAGE,     130, "session.usage",      "a turn of its agent has ended, with what the attempt has used so far") \
 	X(BUDGET_NEAR,       131, "budget.near",        "four fifths of the budget of a queue or an account for today are used") \
 	X(BUDGET_SPENT,      132, "budget.spent",       "nothing is left of it: nothing is begun before the next day of UTC") \
-	X(BUDGET_UPDATED,    133, "budget.updated",     "the budget of a queue or an account was changed")
+	X(BUDGET_UPDATED,    133, "budget.updated",     "the budget of a queue or an account was changed") \
+	X(INBOX_REFUSED,     140, "inbox.refused",      "a row of the inbox in PostgreSQL cannot become a task; it is kept with the reason") \
+	X(INBOX_DROPPED,     141, "inbox.dropped",      "a row that was kept is removed by hand")
 // clang-format on
 
 enum event_kind {

@@ -23,11 +23,12 @@ static struct span text_of(yyjson_val *object, const char *key)
 /* ---- who wants what ---------------------------------------------------------------------------------------- */
 
 /* What needs a person: somebody asks or is stuck, work has failed for good, a worker is lost, a slot crashes, the disk is
- * full, a schedule fails again and again, an account is held until a person acts, the budget of a day is used up. */
+ * full, a schedule fails again and again, an account is held until a person acts, the budget of a day is used up, a row of the inbox cannot become
+ * a task. */
 static bool is_alert(struct span type, yyjson_val *data)
 {
 	static const char *const always[] = {"task.asked", "task.blocked", "gate.opened", "slot.quarantined",
-		"server.degraded", "schedule.failing", "budget.spent"};
+		"server.degraded", "schedule.failing", "budget.spent", "inbox.refused"};
 
 	for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
 		if (span_is(type, always[i]))
@@ -220,6 +221,7 @@ static void put_numbers(struct buf *out, struct span type, yyjson_val *data)
 		{"hold.extended", {{" until ", "retryAt"}}},
 		{"budget.near", {{" used ", "used"}, {" of ", "limit"}}},
 		{"budget.spent", {{" used ", "used"}, {" of ", "limit"}}},
+		{"inbox.refused", {{" row ", "inbox"}}},
 		{"bulk.ended", {{" changed ", "done"}, {" of ", "matched"}, {" skipped ", "skipped"}}},
 	};
 

@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "server/moved.h"
 #include "server/server.h"
 
 enum {
@@ -46,11 +49,19 @@ static int open_directory(const char *home, bool make)
 	return take_fd(fd);
 }
 
-static bool is_partial(const char *name)
+static bool ends_with(const char *name, const char *ending)
 {
-	size_t len = strlen(name), tail = sizeof partial - 1;
+	size_t len = strlen(name), tail = strlen(ending);
 
-	return len > tail && strcmp(name + len - tail, partial) == 0;
+	return len > tail && strcmp(name + len - tail, ending) == 0;
+}
+
+static void remove_half(const struct server *server, const char *name)
+{
+	char path[OPTIONS_PATH_MAX + 300];
+
+	snprintf(path, sizeof path, "%s/%s/%s", server->options->home, directory_name, name);
+	moved_clear(path);
 }
 
 void backups_prepare(struct server *server)
@@ -65,7 +76,10 @@ void backups_prepare(struct server *server)
 		return; /* no backup was made yet; any other fault is reported by the next backup */
 	}
 	while ((entry = readdir(directory))) {
-		if (is_partial(entry->d_name) && unlinkat(dirfd(directory), entry->d_name, 0) == 0)
+		if (ends_with(entry->d_name, moved_half))
+			remove_half(server, entry->d_name);
+		else if (ends_with(entry->d_name, partial) &&
+			unlinkat(dirfd(directory), entry->d_name, 0) == 0)
 			log_warn("removed a backup that was not completed", log_cstr("file", entry->d_name));
 	}
 	closedir(directory);
@@ -88,21 +102,20 @@ static void put_name(struct server_backup *backup, struct span asked, int64_t wa
 }
 
 /* It is over: whole, or with the fault that ended it. */
-static void finish(struct server *server, int fault)
+static void finish_with(struct server *server, int fault, const char *complaint, int64_t last_event)
 {
 	struct server_backup *backup = &server->backup;
 	struct exchange *exchange = backup->exchange;
 	struct backup_made made = {
 		.file = span_of(backup->name),
 		.path = span_of(backup->path),
-		.last_event = store_last_event(server->store),
+		.last_event = last_event,
 	};
 	struct stat stat_buf;
 
 	if (fault < 0 && fault != -EEXIST && fault != -ECANCELED) {
-		const char *why = store_complaint(server->store);
 		log_error("no backup was made", log_cstr("path", backup->path),
-			log_cstr("reason", why ? why : strerror(-fault)));
+			log_cstr("reason", complaint ? complaint : strerror(-fault)));
 	}
 	store_backup_end(server->store);
 	uv_idle_stop(&backup->step);
@@ -112,6 +125,85 @@ static void finish(struct server *server, int fault)
 	api_finish_backup(&exchange->call, fault, &made);
 	exchange_answer(server, exchange);
 }
+
+static void finish(struct server *server, int fault)
+{
+	finish_with(server, fault, store_complaint(server->store), store_last_event(server->store));
+}
+
+/* ---- of a store in PostgreSQL ------------------------------------------------------------------------------- */
+
+/* The thread has these, and nothing of the server. */
+struct backup_job {
+	uv_work_t work;
+	struct server *server;
+	char *url;
+	char path[sizeof((struct server_backup *)0)->path];
+	atomic_bool gives_up;
+	int fault;
+	char *complaint;
+	struct copied copied;
+};
+
+static int go_on(void *context, uint64_t rows)
+{
+	struct backup_job *job = context;
+
+	(void)rows;
+	return atomic_load(&job->gives_up) ? -ECANCELED : 0;
+}
+
+static void run_job(uv_work_t *work)
+{
+	struct backup_job *job = work->data;
+	const struct copy_options options = {.go_on = go_on, .context = job};
+
+	job->fault = moved_to_file(job->url, job->path, &options, &job->copied, &job->complaint);
+}
+
+static void after_job(uv_work_t *work, int status)
+{
+	struct backup_job *job = work->data;
+	struct server *server = job->server;
+
+	(void)status; /* it is never taken back before it began */
+	server->backup.job = NULL;
+	if (server->backup.exchange) {
+		finish_with(server, job->fault, job->complaint, job->copied.last_event);
+		connections_flush(server);
+	}
+	free(job->complaint);
+	free(job->url);
+	free(job);
+}
+
+static int begin_job(struct server *server)
+{
+	struct backup_job *job = calloc(1, sizeof *job);
+
+	if (!job)
+		return -ENOMEM;
+	job->server = server;
+	job->work.data = job;
+	job->url = strdup(server->options->store_url);
+	snprintf(job->path, sizeof job->path, "%s", server->backup.path);
+	int r = job->url ? uv_queue_work(&server->loop, &job->work, run_job, after_job) : -ENOMEM;
+	if (r < 0) {
+		free(job->url);
+		free(job);
+		return r;
+	}
+	server->backup.job = job;
+	return 0;
+}
+
+static void give_up_job(struct server *server)
+{
+	if (server->backup.job)
+		atomic_store(&server->backup.job->gives_up, true);
+}
+
+/* ---- of a file ---------------------------------------------------------------------------------------------- */
 
 static void on_step(uv_idle_t *idle)
 {
@@ -150,14 +242,15 @@ static int begin(struct server *server, struct exchange *exchange)
 	put_name(backup, exchange->call.backup_file, server->now.wall_ms);
 	snprintf(backup->path, sizeof backup->path, "%s/%s/%s", server->options->home, directory_name,
 		backup->name);
-	return store_backup_begin(server->store, backup->path);
+	return server->options->store_url ? begin_job(server)
+					  : store_backup_begin(server->store, backup->path);
 }
 
 void backup_start(struct server *server, struct exchange *exchange)
 {
 	struct server_backup *backup = &server->backup;
 
-	if (backup->exchange) {
+	if (backup->exchange || backup->job) {
 		api_finish_backup(&exchange->call, -EALREADY, NULL);
 		exchange_answer(server, exchange);
 		return;
@@ -168,13 +261,14 @@ void backup_start(struct server *server, struct exchange *exchange)
 	int r = begin(server, exchange);
 	if (r < 0)
 		finish(server, r);
-	else
+	else if (!backup->job)
 		uv_idle_start(&backup->step, on_step);
 }
 
 void backup_abandon(struct server *server)
 {
 	assert(server->backup.exchange);
+	give_up_job(server);
 	store_backup_end(server->store);
 	uv_idle_stop(&server->backup.step);
 	server->backup.exchange = NULL;
@@ -182,6 +276,7 @@ void backup_abandon(struct server *server)
 
 void backup_stop(struct server *server)
 {
+	give_up_job(server);
 	if (server->backup.exchange)
 		finish(server, -ECANCELED);
 }

@@ -8,10 +8,14 @@
 #include "server/options.h"
 #include "server/turn/exchange.h"
 
+/* Of a store in PostgreSQL: by another thread, with a session of its own. */
+struct backup_job;
+
 /* A backup under way; its exchange waits for it. */
 struct server_backup {
 	struct exchange *exchange; /* NULL: no backup is under way */
-	uv_idle_t step;            /* runs while a backup is under way */
+	uv_idle_t step;            /* runs while a backup of a file is under way */
+	struct backup_job *job;    /* it may be under way for longer than the exchange */
 	char name[160];
 	char path[OPTIONS_PATH_MAX + 200];
 };

@@ -1,5 +1,5 @@
 /*
- * stintd --check-store [FILE]: all of a store is read, and nothing of it is changed. One JSON line for each thing that is
+ * stintd --check-store [FILE|URL]: all of a store is read, and nothing of it is changed. One JSON line for each thing that is
  * wrong. First what SQLite says of its pages and indices, then every row with a checksum; if all of them are right, the memory
  * that a start would build is compared with the rows, and the rows with their events.
  */
@@ -11,6 +11,8 @@
 
 #include "base/take.h"
 #include "server/server.h"
+#include "store/copy.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 
 enum {
@@ -111,9 +113,44 @@ static int open_to_look(struct findings *findings, struct backend **ret_backend,
 	return sqlite_open(&sqlite, ret_backend, ret_complaint);
 }
 
+/* A table is read until its first damaged row. */
+static void read_tables(struct findings *findings, struct backend *backend)
+{
+	const char *table;
+	int r = 0;
+
+	for (uint32_t i = 0; (r = copy_check_table(backend, i, &table)) != -ENOENT; i++) {
+		if (r < 0)
+			print_unopened(findings, backend, r);
+	}
+}
+
+/* One snapshot: whoever leads goes on. */
+static int check_postgres(const struct options *options, const char *url)
+{
+	cleanup(free_at) char *shown = postgres_url_for_people(url);
+	cleanup(free_at) char *complaint = NULL;
+	struct findings findings = {.path = shown ? shown : "postgres"};
+	struct backend *backend = NULL;
+	int r = postgres_open_to_look(url, &backend, &complaint);
+
+	if (r < 0)
+		return refuse_check(&findings, r, complaint);
+	read_tables(&findings, backend);
+	if (findings.count == 0)
+		prove(options, backend, &findings);
+	else
+		backend->ops->close(backend);
+	return findings.count > 0 ? EXIT_DAMAGED : 0;
+}
+
 int check_store_run(const struct options *options)
 {
 	struct findings findings = {.path = options->check_path ? options->check_path : options->store};
+	const char *url = options->check_path ? options->check_path : options->store_url;
+
+	if (url && postgres_is_url(url))
+		return check_postgres(options, url);
 	struct backend *backend = NULL;
 	cleanup(free_at) char *complaint = NULL;
 	int r = open_to_look(&findings, &backend, &complaint);

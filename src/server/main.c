@@ -40,7 +40,7 @@ enum {
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store URL] [--config FILE]\n"
 	"              [--set KEY=VALUE]... [--behind-proxy] [--ui-dir DIR] [--check-config [--json]]\n"
-	"              [--check-store [FILE] | --restore FILE | --accept-loss | --new-store]\n"
+	"              [--check-store [FILE|URL] | --restore FILE | --accept-loss | --new-store]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -56,8 +56,8 @@ static const char usage[] =
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
 	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
-	"  --check-store [FILE]  read all of the store, or of FILE, and print what is wrong with it, one JSON line each; the\n"
-	"                   server must not run; status 0 whole, 1 damaged, 74 unreadable, 75 in use\n"
+	"  --check-store [FILE|URL]  read all of the store, or of FILE, and print what is wrong with it, one JSON line each; the\n"
+	"                   server must not run, except on PostgreSQL; status 0 whole, 1 damaged, 74 unreadable, 75 in use\n"
 	"  --accept-loss    serve what is left of a store that has lost something: a new generation, no live claims\n"
 	"  --new-store      keep the store that is there under another name and begin a new one\n"
 	"\n"
@@ -494,6 +494,7 @@ static void start_sweeps(struct server *server)
 {
 	uv_timer_start(&server->sweep, on_sweep, server->options->sweep_ms, 0);
 	lead_begin(server);
+	inbox_begin(server);
 	server->last_sweep_ms = server->now.lease_ms;
 	server->asleep_ms = clock_asleep_ms();
 }

@@ -183,9 +183,9 @@ static void take_postgres(struct options *options, const char *url)
 	options->store = options->shown_url ? options->shown_url : "postgres";
 	options->config.values[CONFIG_STORE].text =
 		options->store; /* who asks for the configuration is not told the password */
-	if (options->restore || options->accept_loss || options->new_store || options->check_store)
+	if (options->accept_loss || options->new_store)
 		config_complain(&options->config, CONFIG_STORE,
-			"--restore, --accept-loss, --new-store and --check-store are about a store in a file; a store in PostgreSQL is restored with PostgreSQL's own tools, and a new one is begun with another schema: postgres://…?schema=NAME");
+			"--accept-loss and --new-store are about a store in a file; in PostgreSQL a new store is begun with another schema: postgres://…?schema=NAME");
 }
 
 /* Absolute: a service has another directory than the shell in which it is tried. */

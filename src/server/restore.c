@@ -2,6 +2,7 @@
  * stintd --restore FILE: a backup takes the place of the store while no server runs. The store that was there is kept
  * beside it under another name.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/utf8.h"
 #include "server/backup.h"
 #include "server/home.h"
+#include "server/moved.h"
 #include "store/sqlite.h"
 
 enum {
@@ -102,6 +104,36 @@ static void print_tokens(struct told *told)
 	told_done(told);
 }
 
+static int refuse(const struct options *options, int fault, const char *complaint)
+{
+	fputs("stintd: cannot restore ", stderr);
+	print_safely(stderr, span_of(options->restore));
+	fputs(": ", stderr);
+	print_safely(stderr, span_of(complaint ? complaint : strerror(-fault)));
+	fputc('\n', stderr);
+	return EXIT_RESTORE;
+}
+
+static int restore_into_postgres(const struct options *options, struct told *told)
+{
+	const struct restore_teller teller = {.token = note_token, .context = told};
+	cleanup(free_at) char *complaint = NULL;
+	struct copied copied = {0};
+	int r = moved_to_postgres(
+		options->restore, options->store_url, options->home, &teller, &copied, &complaint);
+
+	if (r < 0) {
+		told_done(told);
+		return refuse(options, r, complaint);
+	}
+	printf("stintd: restored %s into %s (%" PRIu64
+	       " rows): a new generation, in which every claim is set free at the next start, fences of before, and tokens of instances and claims, are "
+	       "refused and no id is given out again; execution stays disarmed if it was so in the backup\n",
+		options->restore, options->store, copied.rows);
+	print_tokens(told);
+	return 0;
+}
+
 int restore_run(const struct options *options)
 {
 	const char *store = options->store;
@@ -114,17 +146,14 @@ int restore_run(const struct options *options)
 	struct told told = {0};
 	for (int what = RESTORED_TOKEN_UNKNOWN; what <= RESTORED_TOKEN_ENDED; what++)
 		buf_init(&told.lists[what], LIST_BYTES_MAX);
+	if (options->store_url)
+		return restore_into_postgres(options, &told);
 	name_aside(aside, sizeof aside, store, "restore");
 	r = sqlite_restore(options->restore, store, aside,
 		&(struct restore_teller){.token = note_token, .context = &told}, &complaint);
 	if (r < 0) {
-		fputs("stintd: cannot restore ", stderr);
-		print_safely(stderr, span_of(options->restore));
-		fputs(": ", stderr);
-		print_safely(stderr, span_of(complaint ? complaint : strerror(-r)));
-		fputc('\n', stderr);
 		told_done(&told);
-		return EXIT_RESTORE;
+		return refuse(options, r, complaint);
 	}
 	bool kept = access(aside, F_OK) == 0;
 	printf("stintd: restored %s to %s%s%s: a new generation, in which every claim is set free at the next start, "

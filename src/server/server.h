@@ -22,6 +22,7 @@
 #include "server/net/connections.h"
 #include "server/net/payers.h"
 #include "server/net/secure.h"
+#include "server/turn/inbox.h"
 #include "server/turn/steps.h"
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
@@ -68,6 +69,7 @@ struct server {
 	struct waiting waiting;
 	struct readers readers;
 	struct bulk_steps steps;
+	struct inbox inbox;
 	struct streams streams;
 	struct server_backup backup;
 	struct standby standby;

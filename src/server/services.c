@@ -274,7 +274,7 @@ static int ask(void *context, struct admin_query *question)
 
 static bool is_backing_up(void *context)
 {
-	return of(context)->backup.exchange != NULL;
+	return of(context)->backup.exchange != NULL || of(context)->backup.job != NULL;
 }
 
 static struct about about(void *context)
@@ -303,7 +303,8 @@ static bool find_leader(void *context, struct api_leader *ret_leader)
 
 	if (!server->backend || !postgres_leads(server->backend, &leader))
 		return false;
-	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true};
+	*ret_leader = (struct api_leader){server->standby.holder, server->standby.url, leader.since_ms, true,
+		leader.turn, leader.is_synchronous};
 	return true;
 }
 

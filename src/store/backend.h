@@ -70,8 +70,9 @@ enum small_kind {
 	SMALL_TOKEN =
 		60, /* by its id: what else is known of a join code, of a machine's token, and of one with a new secret */
 	SMALL_DAY_BUDGET =
-		63,    /* 'q' and a queue, or 'a' and an account: what it may use in a day, and has used */
-	SMALL_KIND_END /* above all of them */
+		63,       /* 'q' and a queue, or 'a' and an account: what it may use in a day, and has used */
+	SMALL_INBOX = 71, /* by number: a row of the inbox that cannot become a task: see command/inbox.c */
+	SMALL_KIND_END    /* above all of them */
 };
 
 /* What a restore did to a token. Stored numbers. */
@@ -279,6 +280,7 @@ struct backend_ops {
 	int (*delete_events)(struct backend *backend, int64_t upto); /* seq ≤ upto */
 	int (*delete_idems)(struct backend *backend, int64_t before_ms,
 		uint32_t limit); /* created before; at most limit */
+	int (*delete_inbox)(struct backend *backend, int64_t id);
 
 	/* look-ups */
 	int (*get_task)(struct backend *backend, int64_t seq, struct arena *arena, struct task_row *ret_row);
@@ -314,6 +316,19 @@ struct backend_ops {
 	int (*scan_tokens)(struct backend *backend, int (*each)(void *context, const struct token *token),
 		void *context);
 
+	/* … and what only a copy of the whole store reads */
+	int (*scan_bodies)(struct backend *backend, int (*each)(void *context, int64_t seq, struct span body),
+		void *context);
+	int (*scan_extras)(struct backend *backend,
+		int (*each)(void *context, int64_t seq, int64_t kind, int64_t n, struct span data),
+		void *context);
+	int (*scan_ids)(struct backend *backend, int (*each)(void *context, struct span id, int64_t seq),
+		void *context);
+	int (*scan_keys)(struct backend *backend, int (*each)(void *context, struct span key, int64_t seq),
+		void *context);
+	int (*scan_idems)(struct backend *backend, int (*each)(void *context, const struct idem_row *row),
+		void *context);
+
 	/* pages: at most `limit` rows with a key above `after`, in order of key; the caller continues by key */
 	int (*page_tasks)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, const struct task_row *row), void *context);
@@ -326,6 +341,10 @@ struct backend_ops {
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_small)(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
 		int (*each)(void *context, struct span key, struct span data), void *context);
+
+	/* What others have put into the inbox, in transactions of their own. A backend without one has no rows. */
+	int (*page_inbox)(struct backend *backend, int64_t after, uint32_t limit,
+		int (*each)(void *context, const struct inbox_row *row), void *context);
 
 	/* The row holds what we never wrote. Notes it and sets the complaint, which says where it is and what to do. Returns
 	 * -EBADMSG. */
@@ -354,11 +373,12 @@ struct backend_ops {
 	X(begin) X(send) X(settle) X(rollback) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
 	X(put_worker) X(put_small) X(put_token) X(put_idem) X(put_meta) \
-	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_small) X(delete_events) X(delete_idems) \
+	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_small) X(delete_events) X(delete_idems) X(delete_inbox) \
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_small) \
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_tokens) \
-	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small) \
+	X(scan_bodies) X(scan_extras) X(scan_ids) X(scan_keys) X(scan_idems) \
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small) X(page_inbox) \
 	X(damaged) X(checkpoint) X(mark) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 

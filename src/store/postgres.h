@@ -17,6 +17,7 @@ struct postgres_leader {
 	int64_t since_ms;             /* wall: when it took the lead */
 	int64_t turn;                 /* its last one */
 	int64_t term;
+	bool is_synchronous; /* its commits wait for a standby of PostgreSQL */
 	const char
 		*away; /* PostgreSQL cannot be reached, and the rest is what was seen last: why; else NULL */
 };
@@ -48,6 +49,12 @@ char *postgres_url_for_people(const char *url);
  * release; -EPERM: the role may not; other faults. On failure *ret_complaint, if given, is a sentence for people that the caller
  * frees. */
 int postgres_open(const struct postgres_options *options, struct backend **ret_backend, char **ret_complaint);
+
+/* To read alone, as of now, whoever leads: one snapshot, and nothing is changed. Faults as above; -EPROTO: an older schema, too. */
+int postgres_open_to_look(const char *url, struct backend **ret_backend, char **ret_complaint);
+
+/* The rows that the transaction has put are sent, and forgotten here: for a transaction that does not fit into memory. */
+int postgres_spill(struct backend *backend);
 
 /* What is in memory may be answered from only by the leader: 0 if PostgreSQL was heard from within the last `ms`, or says now that we
  * still lead. -ESTALE: another server does. -EROFS: it cannot be reached. Between transactions. */

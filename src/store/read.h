@@ -169,6 +169,14 @@ int store_page_groups(const struct store *store, struct span after, uint32_t lim
 int store_read_bulk(const struct store *store, uint32_t number, struct bulk_document *ret_document);
 bool store_next_bulk(const struct store *store, uint32_t *number, struct bulk_document *ret_document);
 bool store_has_bulk(const struct store *store);
+/* The inbox: at most `limit` rows of others behind that number, oldest first; and those that cannot become a task, one by its number
+ * (-ENOENT) or a page. */
+int store_page_inbox(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct inbox_row *row), void *context);
+int store_read_kept(
+	struct store *store, int64_t id, struct arena *arena, struct inbox_document *ret_document);
+int store_page_kept(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct inbox_document *document), void *context);
 /* Sessions: the task of a label (-ENOENT: unknown, or the task is no longer kept); the request of a task's session (-ENOENT:
  * the task is not a session); and a page of the latest sessions, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

@@ -29,6 +29,8 @@ const char *const event_types[] = {
 	"hold.extended",
 	"hold.opened",
 	"hold.probing",
+	"inbox.dropped",
+	"inbox.refused",
 	"queue.drained",
 	"queue.draining",
 	"queue.idle",

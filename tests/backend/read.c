@@ -365,6 +365,24 @@ int memory_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	return page_bytes(backend, TABLE_BASE, after, limit, each, context);
 }
 
+int memory_delete_inbox(struct backend *backend, int64_t id)
+{
+	(void)backend;
+	(void)id;
+	return 0;
+}
+
+int memory_page_inbox(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct inbox_row *), void *context)
+{
+	(void)backend;
+	(void)after;
+	(void)limit;
+	(void)each;
+	(void)context;
+	return 0;
+}
+
 int memory_page_small(struct backend *backend, enum small_kind kind, struct span after, uint32_t limit,
 	int (*each)(void *, struct span, struct span), void *context)
 {
@@ -380,6 +398,70 @@ int memory_page_small(struct backend *backend, enum small_kind kind, struct span
 			continue;
 		count++;
 		r = each(context, key, (struct span){row->value, row->value_len});
+	}
+	return r;
+}
+
+/* ---- what a copy reads ---- */
+
+int memory_scan_bodies(struct backend *backend, int (*each)(void *, int64_t, struct span), void *context)
+{
+	return page_bytes(backend, TABLE_BODY, INT64_MIN, UINT32_MAX, each, context);
+}
+
+int memory_scan_extras(
+	struct backend *backend, int (*each)(void *, int64_t, int64_t, int64_t, struct span), void *context)
+{
+	struct key prefix = memory_key(TABLE_EXTRA);
+	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
+	const struct row *row;
+	int r = 0;
+
+	while (r == 0 && (row = range_next(&range)))
+		r = each(context, memory_number_at(row, 1), memory_number_at(row, 9),
+			memory_number_at(row, 17), (struct span){row->value, row->value_len});
+	return r;
+}
+
+static int each_texted(
+	struct backend *backend, enum table table, int (*each)(void *, struct span, int64_t), void *context)
+{
+	struct key prefix = memory_key(table);
+	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
+	const struct row *row;
+	int64_t seq;
+	int r = 0;
+
+	while (r == 0 && (row = range_next(&range))) {
+		memcpy(&seq, row->value, sizeof seq);
+		r = each(context, (struct span){row->key + 1, row->key_len - 2}, seq);
+	}
+	return r;
+}
+
+int memory_scan_ids(struct backend *backend, int (*each)(void *, struct span, int64_t), void *context)
+{
+	return each_texted(backend, TABLE_ID, each, context);
+}
+
+int memory_scan_keys(struct backend *backend, int (*each)(void *, struct span, int64_t), void *context)
+{
+	return each_texted(backend, TABLE_KEY, each, context);
+}
+
+int memory_scan_idems(struct backend *backend, int (*each)(void *, const struct idem_row *), void *context)
+{
+	struct key prefix = memory_key(TABLE_IDEM);
+	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
+	const struct row *row;
+	int r = 0;
+
+	while (r == 0 && (row = range_next(&range))) {
+		struct idem_row idem;
+		memcpy(&idem, row->value, sizeof idem);
+		idem.principal = span_of(row->key + 1);
+		idem.key = span_of(row->key + 2 + idem.principal.len);
+		r = each(context, &idem);
 	}
 	return r;
 }

@@ -237,7 +237,7 @@ class ProofCase(unittest.TestCase):
 
     def prove(self, said=(), limits=()):
         """What is on disk now, or was when the server died."""
-        wrong = verify(self.server.home, said, limits)
+        wrong = verify_url(self.server.store, said, limits) if self.server.store else verify(self.server.home, said, limits)
         self.assertIsNone(wrong, wrong)
 
 

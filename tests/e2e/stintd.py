@@ -155,10 +155,13 @@ class Server:
         self.home = tempfile.mkdtemp(prefix="stint-e2e-")
         self.flags = list(flags)
         self.process = None
+        self.store = None  # in PostgreSQL, where the long check runs these tests there
+        if "STINT_E2E_POSTGRES" in os.environ and "--store" not in flags:
+            self.store = "%s&schema=e2e_%s" % (os.environ["STINT_E2E_POSTGRES"], os.path.basename(self.home).replace("-", "_"))
         self.start()
 
     def command(self):
-        return [STINTD, "--home", self.home, "--listen", "127.0.0.1:0", *self.flags]
+        return [STINTD, "--home", self.home, "--listen", "127.0.0.1:0", *(["--store", self.store] if self.store else []), *self.flags]
 
     def start(self):
         if self.process is not None:

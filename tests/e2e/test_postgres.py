@@ -107,7 +107,9 @@ class Pair(OnPostgres, proof.ProofCase):
                          (503, "not_leader", self.server.url))
         self.assertIn("led by %s" % ready["leader"]["name"], asked.json["detail"])
         self.assertIn("stint_leads 0\n", client.get("/metrics").body.decode())
-        self.assertEqual(self.client.get("/health/leader").json["leader"]["here"], True)
+        leader = self.client.get("/health/leader").json["leader"]
+        self.assertEqual((leader["here"], leader["synchronous"]), (True, False))
+        self.wait_until(lambda: client.get("/readyz").json["leader"]["turn"] >= leader["turn"], HANG_S, "it does not look on")
         self.assertIn("stint_leads 1\n", self.client.get("/metrics").body.decode())
 
     def test_a_server_that_stands_by_passes_connections_on(self):
@@ -135,7 +137,20 @@ class Pair(OnPostgres, proof.ProofCase):
         self.assertEqual(client.get("/api/tasks").status, 401)
         with socket.create_connection(("127.0.0.1", self.server.port)) as raw:
             raw.sendall(b"STINT-PASS/1 1 " + b"00" * 16 + b" evil.example:80\r\nGET /livez HTTP/1.1\r\nHost: evil.example:80\r\n\r\n")
-            self.assertIn(b" 400 ", raw.recv(4096))  # only who knows the term of the lead passes connections on
+            self.assertIn(b" 503 ", raw.recv(4096))  # only who knows the term of the lead passes connections on
+
+    def test_what_was_passed_on_to_the_leader_of_before_is_to_be_asked_again(self):
+        """The leader takes the lead over from itself, and for a moment the other server knows its old term."""
+        _, client = self.standby()
+        self.assertEqual(client.get("/api/queues").status, 200)
+        for round_ in range(10):
+            client.close()
+            self.server.postgres.sql("SELECT pg_terminate_backend(pid) FROM stint.lead")
+            self.create()  # now it has
+            asked = client.post("/api/tasks", {"title": "by way of the other", "queue": "p"})
+            self.assertIn((asked.status, asked.json.get("code")), ((201, None), (503, "not_leader")))
+            client.close()
+            self.wait_until(lambda: self.once(client.server, "POST", "/api/tasks", {"title": "x", "queue": "p"}).status == 201, HANG_S, "never")
 
     def test_a_connection_by_way_of_a_standby_ends_with_its_leader_and_the_standby_leads(self):
         other, client = self.standby()
@@ -346,6 +361,23 @@ class Away(OnPostgres, proof.ProofCase):
         self.prove()
 
 
+    def test_a_full_disk_refuses_changes_with_a_sentence_and_passes(self):
+        self.create()
+        self.server.postgres.sql("""
+            CREATE FUNCTION stint.full() RETURNS trigger LANGUAGE plpgsql AS
+            $$BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END$$;
+            CREATE TRIGGER full_disk BEFORE INSERT ON stint.event FOR EACH ROW EXECUTE FUNCTION stint.full()""")
+        refused = self.client.post("/api/tasks", {"title": "no"})
+        self.assertEqual((refused.status, refused.json["code"]), (503, "unavailable"))
+        self.assertEqual(len(self.client.get("/api/tasks").json), 1)  # reads go on
+        self.assertEqual(self.client.get("/readyz").status, 503)
+        self.assertIn("the disk of PostgreSQL is full", self.server.said())
+        self.server.postgres.sql("DROP TRIGGER full_disk ON stint.event")
+        self.wait_until(lambda: self.client.post("/api/tasks", {"title": "yes"}).status == 201, HANG_S, "it does not come back")
+        self.assertEqual(self.server.stop(), 0)
+        self.prove()
+
+
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed")
 class LostTail(OnPostgres, proof.ProofCase):
     """A failover of the database to a copy that was behind is a restore, and is told."""
@@ -437,6 +469,68 @@ class Refused(unittest.TestCase):
     def test_no_such_role_or_database(self):
         self.refused(self.postgres.url.replace("stint@", "nobody-here@"), "does not exist", "createuser")
         self.refused(self.postgres.url.replace("/postgres?", "/nothing-here?"), "does not exist", "createdb")
+
+    def waits(self, url, *words):
+        """It may pass, so the server waits, and says why."""
+        server = SecondServer(url)
+        self.addCleanup(server.end)
+        server.wait_for("PostgreSQL is away")
+        for word in words:
+            self.assertIn(word, server.said())
+        self.assertNotIn("secret", server.said())
+        client = server.client()
+        self.addCleanup(client.close)
+        self.assertEqual(client.get("/readyz").json["code"], "not_leader")
+        return server
+
+    def test_a_wrong_password(self):
+        self.postgres.sql("CREATE ROLE locked LOGIN PASSWORD 'right'")
+        with open(os.path.join(self.postgres.data, "pg_hba.conf")) as file:
+            before = file.read()
+        try:
+            with open(os.path.join(self.postgres.data, "pg_hba.conf"), "w") as file:
+                file.write("local all locked scram-sha-256\n" + before)
+            self.postgres.sql("SELECT pg_reload_conf()")
+            self.refused(self.postgres.url.replace("stint@", "locked:secret@"), "password authentication failed", "~/.pgpass")
+        finally:
+            with open(os.path.join(self.postgres.data, "pg_hba.conf"), "w") as file:
+                file.write(before)
+            self.postgres.sql("SELECT pg_reload_conf()")
+
+    def test_a_url_that_is_none(self):
+        self.refused("postgres://stint@/postgres?host=%s&nonsense=1" % self.postgres.directory, "invalid", "postgres://USER@HOST")
+        self.refused("postgres://stint@/postgres?host=%s&port=9999999" % self.postgres.directory, "invalid", "postgres://USER@HOST")
+
+    def test_a_database_that_has_no_place_for_one_more_session(self):
+        self.postgres.sql("CREATE ROLE one LOGIN CONNECTION LIMIT 0")
+        server = self.waits(self.postgres.url.replace("stint@", "one@"), "too many connections", "max_connections")
+        self.assertEqual(server.stop(), 0)
+
+    def test_what_a_role_has_set_for_readers_is_not_ours(self):
+        self.postgres.sql("CREATE ROLE reader LOGIN; ALTER ROLE reader SET default_transaction_read_only = on; "
+                          "ALTER ROLE reader SET synchronous_commit = off; CREATE SCHEMA readers AUTHORIZATION reader")
+        with Started(self.postgres.url.replace("stint@", "reader@") + "&schema=readers") as server:
+            client = server.client()
+            self.addCleanup(client.close)
+            self.assertEqual(client.post("/api/tasks", {"title": "yes"}).status, 201)
+
+    def test_a_standby_is_waited_for_until_it_is_promoted(self):
+        import pair
+        with pair.Pair(synchronous=False) as both:
+            server = self.waits(both.standby.url, "is a standby or still recovering", "name the primary")
+            both.promote()
+            server.wait_for("listening")
+            client = server.client()
+            self.addCleanup(client.close)
+            self.wait_until_leads(client)
+            self.assertEqual(client.post("/api/tasks", {"title": "yes"}).status, 201)
+            self.assertEqual(server.stop(), 0)
+
+    def wait_until_leads(self, client):
+        until = time.monotonic() + HANG_S
+        while client.get("/health/leader").status != 200:
+            self.assertLess(time.monotonic(), until, "it never leads")
+            time.sleep(0.02)
 
     def test_a_bad_name_of_a_schema(self):
         self.refused(self.at(schema="Bad-Name"), "small letters")

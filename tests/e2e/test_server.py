@@ -420,7 +420,7 @@ class Start(unittest.TestCase):
             (("--set", "restart.graceMs=soon", "--home", "/nonexistent"), 78, "restart.graceMs"),
             (("--set", "no.such=1", "--home", "/nonexistent"), 78, "no.such"),
             (("--store", "mysql://x", "--home", "/nonexistent"), 78, "sqlite:PATH"),
-            (("--store", "postgres://x", "--restore", "f", "--home", "/nonexistent"), 78, "PostgreSQL's own tools"),
+            (("--store", "postgres://x", "--new-store", "--home", "/nonexistent"), 78, "another schema"),
             (("--frobnicate", "1"), 2, "--help"),
             (("--home",), 2, "value"),
         ]

@@ -188,6 +188,7 @@ class Verbs(CliCase):
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "queue inbox": Row([], "inbox", (["--drop", "1"], 3, "not_found"), []),
         "schedule add": Row(["{new}", "--every", "1h", "x"], "schedule", (["{id}", "--every", "1h"], 4, "schedule_exists"), ["x"],
                             schedule),
         "schedule ls": Row([], "schedules", None, ["x"]),

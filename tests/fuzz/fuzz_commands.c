@@ -178,6 +178,9 @@ static void expect_own(const struct command *command)
 	case COMMAND_HOLD_SET:
 	case COMMAND_HOLD_LIFT:
 		return expect_name(command->hold.credential, COMMAND_NAME_MAX);
+	case COMMAND_INBOX_DROP:
+		assert(command->inbox.id > 0);
+		return;
 	case COMMAND_BUDGET_SET:
 		return expect_name(command->budget.name, COMMAND_NAME_MAX);
 	case COMMAND_QUEUE_SET:
@@ -263,6 +266,7 @@ static void expect_own(const struct command *command)
 		return;
 	case COMMAND_RETURN: /* the server's own */
 	case COMMAND_BULK_STEP:
+	case COMMAND_INBOX_KEEP:
 	case COMMAND_KIND_COUNT:
 		break;
 	}

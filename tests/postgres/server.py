@@ -120,7 +120,7 @@ class Server:
     def sql(self, text, url=None):
         """The answer as lines of columns with '|' between them."""
         done = subprocess.run([os.path.join(self.bin, "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, url or self.url],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env={**os.environ, "PGOPTIONS": "-c default_transaction_read_only=off"})
         if done.returncode:
             raise RuntimeError(done.stderr)
         return done.stdout.strip()

@@ -45,6 +45,8 @@ static const struct op_row {
 	[COMMAND_BULK_START] = {"bulk-start", NOUN_TASK, 0, "its steps touch tasks"},
 	[COMMAND_BULK_STOP] = {"bulk-stop", NOUN_TASK, 0, "its steps touch tasks"},
 	[COMMAND_BULK_STEP] = {"bulk-step", NOUN_TASK, 0, "the commands in it are drawn by themselves too"},
+	[COMMAND_INBOX_KEEP] = {"inbox-keep", NOUN_TASK, 0, "only PostgreSQL has an inbox"},
+	[COMMAND_INBOX_DROP] = {"inbox-drop", NOUN_TASK, 0, "only PostgreSQL has an inbox"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_QUEUE_LIMIT] = {"queue-limit", NOUN_TASK, 0, "a limit touches no task"},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},

@@ -246,6 +246,11 @@ static struct command say(struct world *world, enum command_kind kind, uint64_t 
 	case COMMAND_TELL:
 		command.data = SPAN("told");
 		break;
+	case COMMAND_INBOX_KEEP:
+	case COMMAND_INBOX_DROP:
+		command.inbox.id = 1;
+		command.inbox.queue = SPAN("q");
+		break;
 	case COMMAND_GROUP_CLOSE:
 	case COMMAND_GROUP_REMOVE:
 		command.group.name = SPAN("g");

@@ -122,6 +122,34 @@ int store_schedule_of(struct store *context, const struct task *task, struct are
 	return -ENOENT;
 }
 
+static const struct inbox_document kept_row = {
+	.id = 1,
+	.since_ms = 1000,
+	.queue = {"q", 1},
+	.role = {"app", 3},
+	.why = {"{\"code\":\"invalid\"}", 18},
+	.task = {"{\"title\":\"t\",\"queue\":\"q\"}", 25},
+};
+
+int store_read_kept(
+	struct store *context, int64_t id, struct arena *arena, struct inbox_document *ret_document)
+{
+	(void)context;
+	(void)arena;
+	if (id != kept_row.id)
+		return -ENOENT;
+	*ret_document = kept_row;
+	return 0;
+}
+
+int store_page_kept(struct store *context, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct inbox_document *document), void *each_context)
+{
+	(void)context;
+	(void)limit;
+	return after < kept_row.id ? each(each_context, &kept_row) : 0;
+}
+
 bool store_damage_place(const struct store *context, uint32_t number, char ret_text[DAMAGE_TEXT_BYTES])
 {
 	(void)context;

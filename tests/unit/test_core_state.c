@@ -220,7 +220,7 @@ static void event_names_are_unique_and_say_their_noun(void **state)
 {
 	static const char *const nouns[] = {"task.", "claim.", "worker.", "slot.", "queue.", "server.",
 		"token.", "session.", "execution.", "gate.", "hold.", "schedule.", "group.", "bulk.",
-		"budget."};
+		"budget.", "inbox."};
 
 	(void)state;
 	for (int a = EVENT_NONE + 1; a < EVENT_KIND_COUNT; a++) {

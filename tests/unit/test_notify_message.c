@@ -74,6 +74,7 @@ static void alerts_are_what_needs_a_person(void **state)
 	assert_false(wanted("x", "alerts", "{\"type\":\"task.completed\"}"));
 	assert_true(wanted("x", "alerts", "{\"type\":\"schedule.failing\",\"data\":{\"schedule\":\"s\"}}"));
 	assert_true(wanted("x", "alerts", "{\"type\":\"budget.spent\"}"));
+	assert_true(wanted("x", "alerts", "{\"type\":\"inbox.refused\"}"));
 	assert_false(wanted("x", "alerts", "{\"type\":\"budget.near\"}"));
 }
 

@@ -920,7 +920,7 @@ EventData = TypedDict("EventData", {
 class Event(TypedDict):
     seq: int
     time: Moment
-    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "token.renewed", "token.settled", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated"]
+    type: Literal["task.created", "task.updated", "task.claimed", "task.confirmed", "task.progressed", "task.asked", "task.answered", "task.reviewed", "task.completed", "task.failed", "task.blocked", "task.released", "task.expired", "task.requeued", "task.cancelled", "task.retried", "task.parked", "task.unparked", "task.orphan_result", "task.purged", "claim.unconfirmed", "claim.rebased", "worker.registered", "worker.updated", "worker.quiet", "worker.terminating", "worker.inactive", "slot.quarantined", "slot.unquarantined", "queue.paused", "queue.resumed", "queue.draining", "queue.updated", "queue.limited", "queue.idle", "queue.drained", "server.started", "server.restored", "server.degraded", "token.created", "token.revoked", "token.key_rotated", "token.admin_replaced", "token.renewed", "token.settled", "server.audited", "task.noted", "session.started", "session.output", "session.usage", "session.gone", "session.ended", "execution.armed", "execution.disarmed", "task.stage_changed", "gate.opened", "gate.passed", "gate.rejected", "slot.assigned", "hold.opened", "hold.extended", "hold.probing", "hold.closed", "schedule.created", "schedule.updated", "schedule.removed", "schedule.fired", "schedule.skipped", "schedule.failing", "group.closed", "group.ended", "group.removed", "bulk.started", "bulk.ended", "task.suspended", "budget.near", "budget.spent", "budget.updated", "inbox.refused", "inbox.dropped"]
     task: NotRequired[str]
     worker: NotRequired[str]
     session: NotRequired[str]
@@ -1096,6 +1096,8 @@ class Leader(TypedDict):
     url: NotRequired[str]
     since: int
     here: bool
+    turn: NotRequired[int]
+    synchronous: NotRequired[bool]
 
 
 class Problem(TypedDict):
@@ -1885,6 +1887,20 @@ class Deliveries(TypedDict):
     last: list[Delivery]
 
 
+class InboxRow(TypedDict):
+    id: int
+    queue: str
+    role: str
+    refusedAt: Moment
+    error: Any
+    task: Any
+
+
+class InboxDropped(TypedDict):
+    id: int
+    dropped: Literal[True]
+
+
 class EnterSlotBody(TypedDict):
     workerId: AnyId
 
@@ -2222,6 +2238,18 @@ class Api:
     def drain_queue(self, name: str) -> Queue:
         """Add nothing more to a queue: `POST /api/queues/{name}/drain`."""
         return self.call("POST", f"/api/queues/{quote(name, safe='')}/drain", body={}, repeatable=True)
+
+    def list_inbox(self, *, after: int | None = None, limit: int | None = None) -> list[InboxRow]:
+        """Rows of the inbox that became no task: `GET /api/inbox`."""
+        return self.call("GET", "/api/inbox", query={"after": after, "limit": limit}, repeatable=True)
+
+    def drop_inbox_row(self, id: str) -> InboxDropped:
+        """Remove a row of the inbox: `DELETE /api/inbox/{id}`."""
+        return self.call("DELETE", f"/api/inbox/{quote(id, safe='')}")
+
+    def retry_inbox_row(self, id: str) -> Task | TaskFound:
+        """Try a row of the inbox again: `POST /api/inbox/{id}/retry`."""
+        return self.call("POST", f"/api/inbox/{quote(id, safe='')}/retry", body={})
 
     def list_groups(self) -> list[Group]:
         """List groups: `GET /api/groups`."""

@@ -131,7 +131,7 @@ export type SpentToday = { usd: number; tokens: number; turns: number; toolCalls
 export type AccountWanted = { budget: DayBudgetWanted; reason?: string | null };
 export type AccountBudget = { name: Name; budget?: DayBudget; spentToday: SpentToday };
 /** Something that happened; see spec/events.md. */
-export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "token.renewed" | "token.settled" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended" | "budget.near" | "budget.spent" | "budget.updated"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; part?: "usd" | "tokens" | "turns" | "toolCalls"; [more: string]: any } };
+export type StintEvent = { seq: number; time: Moment; type: "task.created" | "task.updated" | "task.claimed" | "task.confirmed" | "task.progressed" | "task.asked" | "task.answered" | "task.reviewed" | "task.completed" | "task.failed" | "task.blocked" | "task.released" | "task.expired" | "task.requeued" | "task.cancelled" | "task.retried" | "task.parked" | "task.unparked" | "task.orphan_result" | "task.purged" | "claim.unconfirmed" | "claim.rebased" | "worker.registered" | "worker.updated" | "worker.quiet" | "worker.terminating" | "worker.inactive" | "slot.quarantined" | "slot.unquarantined" | "queue.paused" | "queue.resumed" | "queue.draining" | "queue.updated" | "queue.limited" | "queue.idle" | "queue.drained" | "server.started" | "server.restored" | "server.degraded" | "token.created" | "token.revoked" | "token.key_rotated" | "token.admin_replaced" | "token.renewed" | "token.settled" | "server.audited" | "task.noted" | "session.started" | "session.output" | "session.usage" | "session.gone" | "session.ended" | "execution.armed" | "execution.disarmed" | "task.stage_changed" | "gate.opened" | "gate.passed" | "gate.rejected" | "slot.assigned" | "hold.opened" | "hold.extended" | "hold.probing" | "hold.closed" | "schedule.created" | "schedule.updated" | "schedule.removed" | "schedule.fired" | "schedule.skipped" | "schedule.failing" | "group.closed" | "group.ended" | "group.removed" | "bulk.started" | "bulk.ended" | "task.suspended" | "budget.near" | "budget.spent" | "budget.updated" | "inbox.refused" | "inbox.dropped"; task?: string; worker?: string; session?: string; actor?: string; data: { from?: TaskState | Moment; state?: TaskState; attempt?: number; fence?: Decimal; spent?: number; crashes?: number; leaseMs?: number; retryAt?: Moment; message?: string; stage?: Stage; fromStage?: Stage; action?: "create_pr" | "validate" | "merge" | "verify"; gate?: string; credential?: string; part?: "usd" | "tokens" | "turns" | "toolCalls"; [more: string]: any } };
 export type Events = { events: Array<StintEvent>; next: string };
 /** What it may do; see spec/credentials.md. */
 export type TokenKind = "admin" | "operator" | "producer" | "worker" | "approver" | "emit" | "viewer" | "metrics" | string;
@@ -154,7 +154,7 @@ export type Errors = Array<{ field: string; message: string }>;
 /** Programs rely on this; see spec/refusals.md. */
 export type Code = "invalid" | "not_found" | "forbidden" | "task_exists" | "stale_claim" | "not_claimed" | "claimed_by_other" | "already_terminal" | "bad_transition" | "question_changed" | "queue_paused" | "queue_draining" | "limited" | "group_closed" | "in_use" | "slot_taken" | "slot_quarantined" | "worker_full" | "TOKEN_MISMATCH" | "WORKER_INACTIVE" | "cursor_gone" | "backup_running" | "backup_exists" | "bad_offset" | "version_mismatch" | "idempotency_conflict" | "too_large" | "unauthorized" | "method_not_allowed" | "unsupported_media_type" | "wrong_host" | "rate_limited" | "quota_exceeded" | "queue_full" | "unavailable" | "disk_low" | "store_damaged" | "not_leader" | "busy" | "bad_request" | "EXECUTION_DISARMED" | "NOT_AUTONOMOUS_TASK" | "gate_required" | "schedule_exists" | "code_gone";
 /** Of a store that several servers share, in PostgreSQL: which of them leads. */
-export type Leader = { name: string; url?: string; since: number; here: boolean };
+export type Leader = { name: string; url?: string; since: number; here: boolean; turn?: number; synchronous?: boolean };
 /** Why nothing was changed (RFC 9457). */
 export type Problem = { type: string; title: string; status: number; code: Code; detail?: string; errors?: Errors; state?: TaskState; token?: BeatToken; holder?: string; needs?: string; oldest?: string; next?: string; finished?: Array<Finished>; length?: number; question?: QuestionId; limit?: "hold" | "concurrency" | "perKey" | "sequential" | "rate" | "review" | "budget"; until?: Moment | null };
 /** OpenAPI 3.1. */
@@ -275,6 +275,9 @@ export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
 export type Delivery = { id: string; type: string; task?: Id; at: number; outcome: "delivered" | "retrying" | "given-up"; tries: number; status?: number; error?: string; againAt?: number };
 export type DeliveriesTold = { target: Id; url?: string; delivered?: number; givenUp?: number; missed?: number; waiting?: number; last: Array<Delivery> };
 export type Deliveries = { target: Id; by: string; toldAt: Moment; url?: string; delivered: number; givenUp: number; missed: number; waiting: number; last: Array<Delivery> };
+/** A row of the inbox in PostgreSQL that cannot become a task. */
+export type InboxRow = { id: number; queue: string; role: string; refusedAt: Moment; error: any; task: any };
+export type InboxDropped = { id: number; dropped: true };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -541,6 +544,21 @@ export abstract class Api {
   /** Add nothing more to a queue: `POST /api/queues/{name}/drain`. */
   drainQueue(name: string, options: CallOptions = {}): Promise<Queue> {
     return this.call("POST", `/api/queues/${encodeURIComponent(name)}/drain`, { body: {}, repeatable: true }, options);
+  }
+
+  /** Rows of the inbox that became no task: `GET /api/inbox`. */
+  listInbox(options: { after?: number; limit?: number } & CallOptions = {}): Promise<Array<InboxRow>> {
+    return this.call("GET", "/api/inbox", { query: { after: options.after, limit: options.limit }, repeatable: true }, options);
+  }
+
+  /** Remove a row of the inbox: `DELETE /api/inbox/{id}`. */
+  dropInboxRow(id: string, options: CallOptions = {}): Promise<InboxDropped> {
+    return this.call("DELETE", `/api/inbox/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Try a row of the inbox again: `POST /api/inbox/{id}/retry`. */
+  retryInboxRow(id: string, options: CallOptions = {}): Promise<Task | TaskFound | Task> {
+    return this.call("POST", `/api/inbox/${encodeURIComponent(id)}/retry`, { body: {} }, options);
   }
 
   /** List groups: `GET /api/groups`. */

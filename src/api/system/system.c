@@ -105,6 +105,8 @@ static void put_leader_facts(struct json_object *object, const struct api_leader
 		json_member_cstr(&leader, "url", facts->url);
 	json_member_int(&leader, "since", facts->since_ms);
 	json_member_bool(&leader, "here", facts->is_here);
+	json_member_int(&leader, "turn", facts->turn);
+	json_member_bool(&leader, "synchronous", facts->is_synchronous);
 	json_end(&leader);
 }
 

@@ -198,7 +198,10 @@ static void note_leader(struct examination *exam, yyjson_val *leader)
 
 	if (yyjson_is_true(field_get(leader, "here")))
 		doctor_note(exam, PASS, "server", "leader", NULL,
-			"this server (%s) has led the store since %.*s", name, SPAN_ARGS(since));
+			"this server (%s) has led the store since %.*s, %s", name, SPAN_ARGS(since),
+			field_bool(leader, "synchronous")
+				? "and each commit waits for a standby of PostgreSQL"
+				: "without a synchronous standby of PostgreSQL");
 	else
 		doctor_note(exam, url[0] ? PASS : WARN, "server", "leader",
 			"stintd --set leader.url=http://HOST:PORT   # on each server: where the others reach it",

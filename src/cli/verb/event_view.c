@@ -71,6 +71,8 @@ static const struct event_text {
 		"today's budget of [queue $queue][account $credential] is used up: $used of $limit $part"},
 	{"budget.updated",
 		"[queue $queue][account $credential] has another budget for a day[: set by $actor]"},
+	{"inbox.refused", "row $inbox of the inbox cannot become a task of $queue[: $detail]"},
+	{"inbox.dropped", "row $inbox of the inbox is removed[ by $actor]"},
 	{"execution.armed", "execution is armed[ by $actor][: $reason]"},
 	{"execution.disarmed", "execution is disarmed[ by $actor][: $reason]"},
 	{"server.started", "the server has started"},

@@ -297,6 +297,92 @@ const struct verb verb_queue_keys = {
 	.run = view_run_list,
 };
 
+/* ---- the inbox of a store in PostgreSQL ------------------------------------------------------------------------- */
+
+static struct span refused_why(struct cli *cli, yyjson_val *row)
+{
+	yyjson_val *error = field_get(row, "error"),
+		   *first = yyjson_arr_get_first(field_get(error, "errors"));
+
+	if (first)
+		return span_of(cli_text(
+			cli, "%s %s", field_cstr(cli, first, "field"), field_cstr(cli, first, "message")));
+	return field_text(error, "detail");
+}
+
+static struct span refused_age(struct cli *cli, yyjson_val *row)
+{
+	return view_since(cli, field_int(row, "refusedAt", 0));
+}
+
+static const struct column inbox_columns[] = {
+	{"ROW", "id", COLUMN_NUMBER, .right = true},
+	{"QUEUE", "queue", .paint = PAINT_BOLD, .shrinks = true},
+	{"ROLE", "role", .shrinks = true},
+	{"SINCE", .make = refused_age, .right = true},
+	{"WHY", .make = refused_why, .shrinks = true, .least = 20},
+};
+
+static const struct list_view inbox_rows = {
+	.path = "/api/inbox",
+	.key = "inbox",
+	.id = "id",
+	VIEW_COLUMNS(inbox_columns),
+	.none = "No row of the inbox was refused.",
+};
+
+static const struct flag inbox_flags[] = {
+	{"retry", 0, FLAG_TEXT, .value = "ROW",
+		.text = "make the task after all: what was in the way is gone"},
+	{"drop", 0, FLAG_TEXT, .value = "ROW", .text = "remove the row: there will be no task"},
+	{0},
+};
+
+static int retry_row(struct cli *cli, const char *row)
+{
+	cleanup(reply_done) struct reply reply = server_post(cli, "/api/inbox/*/retry", row, SPAN("{}"));
+
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "task", reply.root);
+	const char *task = field_cstr(cli, reply.root, "id");
+	cli_put_change(cli, 1, task, cli_text(cli, "Row %s has become %s", row, task));
+	return 0;
+}
+
+static int drop_row(struct cli *cli, const char *row)
+{
+	cleanup(reply_done) struct reply reply = server_need(
+		cli, &(struct ask){.method = HTTP_METHOD_DELETE, .path = "/api/inbox/*", .names = {row}});
+
+	if (cli->output == OUTPUT_JSON)
+		return cli_put_json(cli, "row", reply.root);
+	cli_put_change(cli, 1, row, cli_text(cli, "Row %s is dropped", row));
+	return 0;
+}
+
+static int run_inbox(struct cli *cli)
+{
+	const char *retry = args_text(&cli->args, "retry"), *drop = args_text(&cli->args, "drop");
+
+	if (retry && drop)
+		cli_die(cli, EXIT_USAGE, "usage", "stint help queue inbox",
+			"--retry and --drop exclude each other");
+	return retry ? retry_row(cli, retry) : drop ? drop_row(cli, drop) : view_run_list(cli);
+}
+
+const struct verb verb_queue_inbox = {
+	.name = "queue inbox",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "rows that became no task",
+	.text = "A store in PostgreSQL takes tasks from other programs' own transactions: SELECT stint.enqueue('ci', '{\"title\":\"nightly\"}'). "
+		"Lists the rows that cannot become a task, oldest first, up to a hundred: who put them there, and why they were refused. A row stays until it is tried again with "
+		"success, or dropped.",
+	.flags = inbox_flags,
+	.examples = "stint queue inbox\nstint queue inbox --retry 12\n",
+	.list = &inbox_rows,
+	.run = run_inbox,
+};
+
 static const struct flag limit_flags[] = {
 	{"concurrency", 0, FLAG_TEXT, .value = "N|none",
 		.text = "so many tasks of the queue are in work at a time; none: as many as workers take"},

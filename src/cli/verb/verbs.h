@@ -17,7 +17,7 @@
 	X(WORKERS, bulk_cancel) X(WORKERS, bulk_retry) X(WORKERS, bulk_park) X(WORKERS, bulk_unpark) X(WORKERS, bulk_move) \
 	X(WORKERS, bulk_priority) X(WORKERS, bulk_purge) X(WORKERS, bulk_ls) X(WORKERS, bulk_show) X(WORKERS, bulk_stop) \
 	X(WORKERS, hold_ls) X(WORKERS, hold_add) X(WORKERS, hold_rm) X(WORKERS, hold_budget) X(WORKERS, hold_accounts) \
-	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_keys) X(WORKERS, queue_limit) X(WORKERS, queue_budget) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
+	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_keys) X(WORKERS, queue_limit) X(WORKERS, queue_budget) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) X(WORKERS, queue_inbox) \
 	X(WORKERS, schedule_add) X(WORKERS, schedule_ls) X(WORKERS, schedule_show) X(WORKERS, schedule_run) \
 	X(WORKERS, schedule_pause) X(WORKERS, schedule_resume) X(WORKERS, schedule_rm) X(WORKERS, schedule_next) \
 	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) X(WORKERS, workflow_act) \

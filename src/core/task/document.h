@@ -127,6 +127,22 @@ struct budget_document {
 	struct day_budget budget;
 };
 
+/* A task that somebody asked for in a transaction of their own. */
+struct inbox_row {
+	int64_t id;
+	struct span queue, role, task; /* who asked, by the name in the database; the document */
+};
+
+/* A row of the inbox that cannot become a task. */
+struct inbox_document {
+	int64_t id;
+	int64_t since_ms; /* wall: when it was refused */
+	struct span queue;
+	struct span role; /* who put it there, by the name in the database */
+	struct span why;  /* the refusal, as JSON */
+	struct span task; /* the document; mostly JSON */
+};
+
 /* A group with its counts. It lives until the next turn. */
 struct bulk_document {
 	const struct bulk *bulk;

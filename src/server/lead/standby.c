@@ -230,7 +230,10 @@ static void put_sentence(const struct standby *standby, char *text, size_t size)
 {
 	const struct postgres_leader *leader = &standby->leader;
 
-	if (standby->was_away)
+	if (!standby->is_on)
+		snprintf(text, size,
+			"This request was passed on to the leader of before: the lead has changed hands. Ask again.");
+	else if (standby->was_away)
 		snprintf(text, size,
 			"This server waits for PostgreSQL, which cannot be reached from here; its log says why.");
 	else if (!leader->name[0])
@@ -247,7 +250,7 @@ static void refuse(struct server *server, struct api_call *call)
 
 	put_sentence(standby, text, sizeof text);
 	api_refuse(call, REFUSED_NOT_LEADER, text);
-	call->reply.leader = span_of(standby->leader.url);
+	call->reply.leader = span_of(standby->is_on ? standby->leader.url : standby->url);
 	call->reply.close = true; /* the next request may be passed on */
 }
 
@@ -271,7 +274,8 @@ void standby_answer(struct server *server, struct exchange *exchange)
 {
 	const struct standby *standby = &server->standby;
 	const struct postgres_leader *leader = &standby->leader;
-	struct api_leader facts = {leader->name, leader->url, leader->since_ms, false};
+	struct api_leader facts = {
+		leader->name, leader->url, leader->since_ms, false, leader->turn, leader->is_synchronous};
 	enum http_method method = exchange->request->method;
 	bool is_get = method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD;
 	bool knows = leader->name[0] && !standby->was_away;

@@ -1035,17 +1035,35 @@ static bool is_for_us(struct span first)
 		(size_t)(end - at)); /* its first line comes in pieces: it is refused, and comes again */
 }
 
+static bool is_passed_word(struct span first)
+{
+	return first.len >= sizeof PASSED_WORD - 1 &&
+		memcmp(first.data, PASSED_WORD, sizeof PASSED_WORD - 1) == 0;
+}
+
 /* Its client talks to the leader from now on. One that was passed on to us is not passed on again. */
 static bool passes_on(struct connection *connection, struct span first)
 {
 	struct server *server = connection->server;
 
-	if (!server->standby.is_on || !is_at_rest(connection) || is_for_us(first) ||
-		(first.len >= sizeof PASSED_WORD - 1 &&
-			memcmp(first.data, PASSED_WORD, sizeof PASSED_WORD - 1) == 0) ||
+	if (!server->standby.is_on || !is_at_rest(connection) || is_for_us(first) || is_passed_word(first) ||
 		!pass_on(server, &connection->stream, first))
 		return false;
 	connection_close(connection);
+	return true;
+}
+
+/* It was passed on to the leader of before: the lead has changed hands, or this server has taken it over from itself. The client asks again,
+ * and by then whoever passes on knows. */
+static bool is_passed_too_late(struct connection *connection, struct span first)
+{
+	if (!connection->server->options->store_url || !is_passed_word(first) || connection->passed ||
+		!is_at_rest(connection))
+		return false;
+	standby_put_refusal(connection->server, (struct span){0}, &connection->out);
+	connection_move(connection, CONNECTION_REFUSED);
+	mark_dirty(connection);
+	throw_away(connection, first.len);
 	return true;
 }
 
@@ -1107,7 +1125,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	if (passes_on(connection, heard))
 		return;
 	size_t line = take_passed(connection, heard);
-	if (is_closed(connection))
+	if (is_closed(connection) || (line == 0 && is_passed_too_late(connection, heard)))
 		return;
 	if (line > 0)
 		memmove(bytes->base, bytes->base + line, (size_t)got - line);

@@ -69,6 +69,8 @@ struct exchange {
 	uint64_t tried;               /* the wake-up it was last asked in */
 	uint32_t claim_count;         /* handed out by its reply: given back if that is never written */
 	struct handed_claim *claims;
+	const struct inbox_row
+		*inbox_row;      /* it is no request of a client, but a row of the inbox; else NULL */
 	uint64_t began_ns;       /* the request was complete */
 	bool lacks_slash;        /* its path is that of publicUrl, without the slash behind it */
 	struct exchange *behind; /* the next request of its connection that is under way with it */

@@ -76,6 +76,10 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	assert(exchange->state == EXCHANGE_IN_TURN);
 	assert(!exchange->list);
 	assert(exchange->claim_count == 0); /* nothing is handed out twice by one reply */
+	if (exchange->inbox_row) {
+		inbox_finish(server, exchange, results);
+		return;
+	}
 	if (call->commands[0].kind == COMMAND_RETURN) {
 		exchange_gave_back(server, exchange);
 		return;

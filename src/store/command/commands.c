@@ -229,6 +229,8 @@ static const struct command_way ways[COMMAND_KIND_COUNT] = {
 	[COMMAND_QUEUE_SET] = {.run = execute_queue_set},
 	[COMMAND_QUEUE_LIMIT] = {.run = execute_queue_limit},
 	[COMMAND_EXECUTION_SET] = {.run = execute_execution_set},
+	[COMMAND_INBOX_KEEP] = {.run = execute_inbox},
+	[COMMAND_INBOX_DROP] = {.run = execute_inbox},
 	[COMMAND_CLAIM_NEXT] = {.run = execute_claim_next},
 	[COMMAND_CLAIM] = {.run = execute_claim},
 	[COMMAND_PROGRESS] = {.run_on = execute_report, .any_version = true},

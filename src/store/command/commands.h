@@ -224,6 +224,10 @@ int budget_set(struct turn *turn, enum budget_scope scope, struct span text,
 int execute_budget(struct turn *turn, const struct command *command, struct result *result);
 
 int execute_hold(struct turn *turn, const struct command *command, struct result *result);
+int execute_inbox(struct turn *turn, const struct command *command, struct result *result);
+/* Is the row that a create is made from still there? If not, the create is refused. And the row goes, because its task is made. */
+int inbox_look(struct turn *turn, const struct command_create *create, struct result *result);
+int inbox_take(struct turn *turn, const struct command_create *create);
 int execute_schedule_put(struct turn *turn, const struct command *command, struct result *result);
 int execute_group(struct turn *turn, const struct command *command, struct result *result);
 int execute_schedule(struct turn *turn, const struct command *command, struct result *result);

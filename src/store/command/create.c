@@ -494,7 +494,7 @@ static int take_quota(struct turn *turn, const struct command *command, const st
 	return 0;
 }
 
-int execute_create(struct turn *turn, const struct command *command, struct result *result)
+static int create_task(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *parent = NULL, *replaced = NULL;
@@ -562,4 +562,16 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return stage_create(turn, command, &draft, &parents, parent, replaced, result);
+}
+
+int execute_create(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_create *create = &command->create;
+	int r = create->inbox != 0 ? inbox_look(turn, create, result) : 0;
+
+	if (r == 0 && result->refusal == REFUSED_NOTHING)
+		r = create_task(turn, command, result);
+	if (r < 0 || create->inbox == 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	return inbox_take(turn, create);
 }

@@ -96,9 +96,9 @@ int pg_ask(struct postgres *store, enum pg_statement which, int count, struct pg
 	bool happened;
 
 	if (store->is_stale)
-		return -ESTALE;
+		return pg_is_stale(store);
 	int r = ask_once(store, which, count, parameters, ret_result);
-	if (r != -ENOTCONN)
+	if (r != -ENOTCONN || store->only_looks) /* a snapshot does not outlive its session */
 		return r;
 	bool was_open = store->turn.open; /* it is gone with its session */
 	r = lead_again(store, false, &happened);

@@ -20,6 +20,13 @@ int pg_complain(struct postgres *store, int fault, const char *format, ...)
 	return fault;
 }
 
+/* The sentence of then is that of now. */
+int pg_is_stale(struct postgres *store)
+{
+	store->backend.complaint = store->complaint;
+	return -ESTALE;
+}
+
 /* The messages of the library end with a new line, and may have several. */
 static void in_one_line(char *text, size_t size, const char *message)
 {

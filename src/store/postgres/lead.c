@@ -397,6 +397,7 @@ static int rest(struct lead_wait *standing, int fault)
 	struct postgres_leader leader = {.since_ms = seen->since_ms,
 		.turn = seen->head,
 		.term = seen->term,
+		.is_synchronous = seen->place.is_synchronous,
 		.away = fault < 0 ? store->complaint : NULL};
 	int r = 0;
 
@@ -484,10 +485,8 @@ int lead_take(struct postgres *store, const struct postgres_options *options)
 
 /* PostgreSQL has other turns than we have acknowledged. Its rows are marked as those of a store that was restored, and this process,
  * which remembers what is gone, ends. */
-static int give_up_memory(struct postgres *store, int64_t head, int64_t head_term)
+static int give_up_memory(struct postgres *store, int64_t head, int64_t head_term, int64_t lost)
 {
-	int64_t ours = store->head, lost = head < ours ? ours - head : -1;
-
 	turn_forget(store);
 	store->head = head;
 	store->head_term = head_term;
@@ -496,6 +495,8 @@ static int give_up_memory(struct postgres *store, int64_t head, int64_t head_ter
 		r = lost_mark(store, lost);
 	if (r < 0)
 		return r;
+	/* also if a read has found it out, whose caller goes on: what is in memory is another store */
+	store->is_stale = true;
 	if (lost < 0)
 		return pg_complain(store, -EIO,
 			"%s: PostgreSQL has other turns than this server knows: it was restored. The store is treated as one that was restored from a backup; start again",
@@ -521,9 +522,59 @@ static int compare_head(struct postgres *store, int64_t term, bool was_sent, boo
 	store->maybe_term = 0;
 	*ret_happened = was_sent && head == store->head + 1 && head_term == term;
 	if (!*ret_happened && (head != store->head || head_term != store->head_term))
-		return give_up_memory(store, head, head_term);
+		return give_up_memory(store, head, head_term, head < store->head ? store->head - head : -1);
 	r = lost_note_place(store); /* of a failover that lost nothing */
 	return r < 0 ? r : ready(store);
+}
+
+/* 1: the last turn that was acknowledged is there, or was pruned long ago; 0: it is gone, *ret_kept is the last one of our term that is
+ * there, 0: none; or a fault. */
+static int look_for_ours(struct postgres *store, int64_t *ret_kept)
+{
+	char turn[24], term[24];
+
+	snprintf(turn, sizeof turn, "%" PRId64, store->head);
+	snprintf(term, sizeof term, "%" PRId64, store->head_term);
+	const char *values[] = {turn, term};
+	PGresult *result = link_run(store,
+		"SELECT EXISTS (SELECT FROM turn WHERE turn = $1::int8 AND term = $2::int8) "
+		"OR (SELECT min(turn) FROM turn) > $1::int8, "
+		"coalesce((SELECT max(turn) FROM turn WHERE term = $2::int8), 0)",
+		2, values);
+	int r = pq.PQresultStatus(result) == PGRES_TUPLES_OK ? pq.PQgetvalue(result, 0, 0)[0] == 't'
+							     : pg_fault(store, result);
+
+	if (r == 0)
+		*ret_kept = number_at(result, 1);
+	pq.PQclear(result);
+	return r;
+}
+
+/* The lead is somebody else's. Our last turn must be there: a failover may have gone back to before we led, and whoever leads now cannot
+ * know what is gone. Then the lead is taken, and it is told. */
+static int leave_to_another(struct postgres *store)
+{
+	int64_t kept = 0, head, head_term;
+	struct lead now;
+	int r = look_for_ours(store, &kept);
+
+	if (r == 0)
+		r = lead_read(store, &now);
+	if (r == 0) {
+		store->terms[0] = now.term;
+		store->term_count = 1;
+		r = take_over(store);
+		if (r == 0) /* once more, when this is asked again */
+			return pg_complain(store, -ENOTCONN, "%s: the lead changes hands", store->shown);
+		if (r == 1)
+			r = read_head(store, &head, &head_term);
+		return r < 0 ? r : give_up_memory(store, head, head_term, kept > 0 ? store->head - kept : -1);
+	}
+	if (r < 0)
+		return r;
+	store->is_stale = true;
+	return pg_complain(store, -ESTALE,
+		"%s: another stintd has taken this store over; this one writes no more", store->shown);
 }
 
 static int take_again(struct postgres *store, int64_t term, bool was_sent, bool *ret_happened)
@@ -532,12 +583,8 @@ static int take_again(struct postgres *store, int64_t term, bool was_sent, bool 
 
 	if (r == 0)
 		r = take_over(store);
-	if (r == 0) {
-		store->is_stale = true;
-		return pg_complain(store, -ESTALE,
-			"%s: another stintd has taken this store over; this one writes no more",
-			store->shown);
-	}
+	if (r == 0)
+		return leave_to_another(store);
 	return r == 1 ? compare_head(store, term, was_sent, ret_happened) : r;
 }
 
@@ -565,10 +612,35 @@ int lead_again(struct postgres *store, bool was_sent, bool *ret_happened)
 	return r;
 }
 
+int lead_look_only(struct postgres *store)
+{
+	struct lead lead;
+	bool is_there;
+	int r = look_for_schema(store, &is_there);
+
+	if (r == 0)
+		return pg_complain(store, -ENOENT, "%s: there is no store in the schema %s", store->shown,
+			store->schema);
+	if (r == 1)
+		r = link_do(store, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+	if (r == 0)
+		r = lead_read(store, &lead);
+	if (r < 0)
+		return r;
+	if (lead.schema_min > PG_MIGRATION_COUNT || lead.schema > PG_MIGRATION_COUNT)
+		return refuse_newer(store, &lead);
+	if (lead.schema < PG_MIGRATION_COUNT)
+		return pg_complain(store, -EPROTO,
+			"%s: the schema %s is of an older stintd (schema %d, this one has %d); start this release on it first",
+			store->shown, store->schema, lead.schema, PG_MIGRATION_COUNT);
+	return ready(store);
+}
+
 void lead_resign(struct postgres *store)
 {
 	PGresult *result;
 
-	if (store->link && !store->is_stale && ASK(store, PG_RESIGN, &result, pg_int(store->terms[0])) == 0)
+	if (store->link && !store->is_stale && !store->only_looks &&
+		ASK(store, PG_RESIGN, &result, pg_int(store->terms[0])) == 0)
 		pq.PQclear(result);
 }

@@ -115,6 +115,17 @@ static int read_url(struct postgres *store, const char *url)
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------- */
 
+static int prepare(struct postgres *store, const char *url)
+{
+	if (getrandom(&store->key, sizeof store->key, 0) != sizeof store->key)
+		return -EIO;
+	int r = read_url(store, url);
+	if (r == 0 && libpq_load() < 0)
+		r = pg_complain(store, -ENOTSUP,
+			"this machine lacks the library libpq (14 or newer), which speaks to PostgreSQL; install libpq5");
+	return r;
+}
+
 static int open_store(struct postgres *store, const struct postgres_options *options)
 {
 	store->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
@@ -122,15 +133,8 @@ static int open_store(struct postgres *store, const struct postgres_options *opt
 	snprintf(store->holder, sizeof store->holder, "%s", options->holder ? options->holder : "stintd");
 	snprintf(store->leader_url, sizeof store->leader_url, "%s",
 		options->leader_url ? options->leader_url : "");
-	if (getrandom(&store->key, sizeof store->key, 0) != sizeof store->key)
-		return -EIO;
-	int r = read_url(store, options->url);
-	if (r == 0 && libpq_load() < 0)
-		r = pg_complain(store, -ENOTSUP,
-			"this machine lacks the library libpq (14 or newer), which speaks to PostgreSQL; install libpq5");
-	if (r == 0)
-		r = lead_take(store, options);
-	return r;
+	int r = prepare(store, options->url);
+	return r == 0 ? lead_take(store, options) : r;
 }
 
 static void store_free(struct postgres *store)
@@ -154,18 +158,13 @@ static void store_free(struct postgres *store)
 	free(store);
 }
 
-int postgres_open(const struct postgres_options *options, struct backend **ret_backend, char **ret_complaint)
+static int finish_open(struct postgres *store, int fault, struct backend **ret_backend, char **ret_complaint)
 {
-	struct postgres *store = calloc(1, sizeof *store);
-
-	if (!store)
-		return -ENOMEM;
-	int r = open_store(store, options);
-	if (r < 0) {
+	if (fault < 0) {
 		if (ret_complaint)
 			*ret_complaint = store->complaint[0] ? strdup(store->complaint) : NULL;
 		store_free(store);
-		return r;
+		return fault;
 	}
 	store->backend.ops = &postgres_ops;
 	store->backend.complaint = NULL;
@@ -174,13 +173,37 @@ int postgres_open(const struct postgres_options *options, struct backend **ret_b
 	return 0;
 }
 
+int postgres_open(const struct postgres_options *options, struct backend **ret_backend, char **ret_complaint)
+{
+	struct postgres *store = calloc(1, sizeof *store);
+
+	return store ? finish_open(store, open_store(store, options), ret_backend, ret_complaint) : -ENOMEM;
+}
+
+int postgres_open_to_look(const char *url, struct backend **ret_backend, char **ret_complaint)
+{
+	struct postgres *store = calloc(1, sizeof *store);
+
+	if (!store)
+		return -ENOMEM;
+	store->only_looks = true;
+	int r = prepare(store, url);
+	if (r == 0)
+		r = link_open(store);
+	if (r == 0)
+		r = lead_look_only(store);
+	return finish_open(store, r, ret_backend, ret_complaint);
+}
+
 bool postgres_leads(const struct backend *backend, struct postgres_leader *ret_leader)
 {
 	if (backend->ops != &postgres_ops)
 		return false;
 	const struct postgres *store = (const struct postgres *)backend;
-	*ret_leader = (struct postgres_leader){
-		.since_ms = store->since_ms, .turn = store->head, .term = store->terms[0]};
+	*ret_leader = (struct postgres_leader){.since_ms = store->since_ms,
+		.turn = store->head,
+		.term = store->terms[0],
+		.is_synchronous = store->is_synchronous};
 	snprintf(ret_leader->name, sizeof ret_leader->name, "%s", store->holder);
 	snprintf(ret_leader->url, sizeof ret_leader->url, "%s", store->leader_url);
 	return true;

@@ -64,6 +64,7 @@ enum pg_table {
 	PG_TOKEN,
 	PG_IDEM,
 	PG_META,
+	PG_INBOX, /* rows are put by others, without a seal */
 	PG_TABLE_COUNT,
 };
 
@@ -128,8 +129,9 @@ struct postgres {
 	int pid;                 /* of our session */
 	int64_t maybe_term;      /* an empty turn of this term may stand behind the head; 0: none does */
 	bool is_away;            /* PostgreSQL could not be reached: until it can, nobody waits for it */
-	bool is_stale;           /* another server leads: nothing is tried any more */
-	bool has_notice;         /* the server said something beside the replies */
+	bool is_stale; /* another server leads, or the store is another one than in memory: nothing is tried any more */
+	bool only_looks; /* it never leads, and reads one snapshot */
+	bool has_notice; /* the server said something beside the replies */
 	struct hash_key key;
 	struct pg_turn turn;
 	struct kept_row *kept[2]; /* tasks and bodies */
@@ -158,6 +160,7 @@ static inline struct postgres *postgres_of(struct backend *backend)
 int pg_fault(struct postgres *store, const PGresult *result);
 int pg_complain(struct postgres *store, int fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+int pg_is_stale(struct postgres *store);
 int pg_fault_row(struct postgres *store, enum pg_table table, struct span row);
 bool pg_is_state(const PGresult *result, const char *state);
 void pg_take_notice(void *context, const PGresult *result);
@@ -182,6 +185,8 @@ int lead_take(struct postgres *store, const struct postgres_options *options);
  * -ESTALE: another server leads. -ENOTCONN: PostgreSQL cannot be reached. */
 int lead_again(struct postgres *store, bool was_sent, bool *ret_happened);
 void lead_resign(struct postgres *store);
+/* The session reads one snapshot from here on, without the lead. */
+int lead_look_only(struct postgres *store);
 
 /* lost.c */
 
@@ -225,7 +230,8 @@ int row_of_result(struct postgres *store, enum pg_table table, const PGresult *r
 	struct buf *bytes, struct row_columns *ret_columns);
 bool turn_drops(const struct postgres *store, int64_t seq);
 void turn_forget(struct postgres *store);
-void turn_keep(struct postgres *store); /* it is committed: some of its rows are kept */
+void turn_forget_rows(struct postgres *store); /* the server has all of them */
+void turn_keep(struct postgres *store);        /* it is committed: some of its rows are kept */
 /* Rows of the table that hang on the task are put no more. */
 void turn_forget_task(struct postgres *store, int64_t seq);
 void turn_forget_table(struct postgres *store, enum pg_table table);
@@ -258,6 +264,7 @@ PGresult *pg_next_result(struct postgres *store);
 bool task_of_columns(struct row_columns columns, struct task_row *ret_row);
 bool worker_of_columns(struct row_columns columns, struct worker_row *ret_row);
 bool token_of_columns(struct row_columns columns, struct token *ret_token);
+bool idem_of_columns(struct row_columns columns, struct idem_row *ret_row);
 
 /* events.c: the events that are in no row yet become one. */
 int pack_close(struct postgres *store);

@@ -271,11 +271,25 @@ int postgres_put_idem(struct backend *backend, const struct idem_row *row)
 	return row_put(store, PG_IDEM);
 }
 
+bool idem_of_columns(struct row_columns columns, struct idem_row *ret_row)
+{
+	ret_row->principal = column_span(&columns);
+	ret_row->key = column_span(&columns);
+	struct span fingerprint = column_span(&columns);
+	ret_row->task = column_int(&columns);
+	ret_row->created_ms = column_int(&columns);
+	ret_row->deduplicated = column_int(&columns) != 0;
+	if (columns.broken || fingerprint.len != sizeof ret_row->fingerprint)
+		return false;
+	memcpy(ret_row->fingerprint, fingerprint.data, sizeof ret_row->fingerprint);
+	return true;
+}
+
 int postgres_get_idem(
 	struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row)
 {
 	struct postgres *store = postgres_of(backend);
-	struct idem_row row = {.principal = principal, .key = key};
+	struct idem_row row = {0};
 	struct row_columns columns;
 	int r = store->turn.drop_idems_limit > 0 ? turn_show(store, PG_IDEM) : 0;
 
@@ -286,15 +300,10 @@ int postgres_get_idem(
 		r = row_find(store, PG_IDEM, &columns);
 	if (r < 0)
 		return r;
-	column_span(&columns);
-	column_span(&columns);
-	struct span fingerprint = column_span(&columns);
-	if (fingerprint.len != sizeof row.fingerprint)
+	if (!idem_of_columns(columns, &row))
 		return pg_fault_row(store, PG_IDEM, buf_span(&store->found));
-	memcpy(row.fingerprint, fingerprint.data, sizeof row.fingerprint);
-	row.task = column_int(&columns);
-	row.created_ms = column_int(&columns);
-	row.deduplicated = column_int(&columns) != 0;
+	row.principal = principal;
+	row.key = key;
 	*ret_row = row;
 	return 0;
 }
@@ -313,6 +322,17 @@ int postgres_delete_idems(struct backend *backend, int64_t before_ms, uint32_t l
 	turn->drop_idems_before_ms = before_ms;
 	turn->drop_idems_limit = limit;
 	return r;
+}
+
+/* ---- the inbox ---- */
+
+int postgres_delete_inbox(struct backend *backend, int64_t id)
+{
+	struct postgres *store = postgres_of(backend);
+
+	row_begin(store);
+	row_int(store, id);
+	return row_delete(store, PG_INBOX);
 }
 
 /* ---- facts ---- */

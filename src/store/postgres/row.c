@@ -29,6 +29,7 @@ const struct pg_table_form pg_tables[PG_TABLE_COUNT] = {
 	[PG_TOKEN] = {"token", "bllbbbblbllbc", 1, PG_PUT_TOKEN, -1, PG_DELETE_TOKEN},
 	[PG_IDEM] = {"idem", "bbblllc", 2, PG_PUT_IDEM, PG_GET_IDEM, -1},
 	[PG_META] = {"meta", "llc", 1, PG_PUT_META, PG_GET_META, -1},
+	[PG_INBOX] = {"inbox", "lc", 1, -1, -1, PG_DELETE_INBOX},
 };
 
 enum {
@@ -316,6 +317,7 @@ static bool hangs_on(const struct pg_row *row, int64_t seq)
 	case PG_TOKEN:
 	case PG_IDEM:
 	case PG_META:
+	case PG_INBOX:
 	case PG_TABLE_COUNT:
 		break;
 	}
@@ -338,7 +340,7 @@ void turn_forget_table(struct postgres *store, enum pg_table table)
 	}
 }
 
-void turn_forget(struct postgres *store)
+void turn_forget_rows(struct postgres *store)
 {
 	struct pg_turn *turn = &store->turn;
 
@@ -349,6 +351,13 @@ void turn_forget(struct postgres *store)
 	}
 	memset(turn->of_table, 0, sizeof turn->of_table);
 	arena_reset(&turn->arena);
+}
+
+void turn_forget(struct postgres *store)
+{
+	struct pg_turn *turn = &store->turn;
+
+	turn_forget_rows(store);
 	buf_clear(&turn->pack);
 	turn->dropped_count = turn->dropped_sent = 0;
 	turn->drop_events = turn->first_event = turn->pack_last = 0;

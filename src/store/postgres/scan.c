@@ -2,6 +2,7 @@
  * Pages and scans. A page is whole in memory before its first row is shown, so a callback may look other rows up; a scan is pages, one
  * behind the other.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "store/postgres/postgres_backend.h"
@@ -208,6 +209,33 @@ int postgres_scan_edges(
 	return rows_done(&rows, r);
 }
 
+/* ---- the inbox ---- */
+
+static struct span value_at(const PGresult *result, int row, int column)
+{
+	return (struct span){pq.PQgetvalue(result, row, column), (size_t)pq.PQgetlength(result, row, column)};
+}
+
+/* Its rows are not ours: whoever may call enqueue() puts them, and there is no seal to be wrong. */
+int postgres_page_inbox(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct inbox_row *row), void *context)
+{
+	struct rows rows;
+
+	rows_init(&rows, postgres_of(backend), PG_INBOX);
+	int r = ROWS_ASK(&rows, PG_PAGE_INBOX, pg_int(after), pg_int(limit));
+	for (int i = 0; r == 0 && i < rows.count; i++) {
+		struct inbox_row row = {.queue = value_at(rows.result, i, 1),
+			.role = value_at(rows.result, i, 2),
+			.task = value_at(rows.result, i, 3)};
+		uint64_t id;
+		memcpy(&id, pq.PQgetvalue(rows.result, i, 0), sizeof id);
+		row.id = (int64_t)be64toh(id);
+		r = each(context, &row);
+	}
+	return rows_done(&rows, r);
+}
+
 /* ---- names, workers, tokens ---- */
 
 /* The start believes its facts after this scan: every one of them is looked at first. */
@@ -303,6 +331,125 @@ int postgres_scan_tokens(
 			break;
 	}
 	buf_done(&last);
+	return rows_done(&rows, r);
+}
+
+/* ---- what a copy reads ---- */
+
+enum { COPY_ROWS = 200 }; /* some of them are large */
+
+int postgres_scan_bodies(
+	struct backend *backend, int (*each)(void *context, int64_t seq, struct span body), void *context)
+{
+	int64_t last = INT64_MIN;
+	struct row_columns columns;
+	struct rows rows;
+	int r = 0;
+
+	rows_init(&rows, postgres_of(backend), PG_BODY);
+	while (r == 0) {
+		r = ROWS_ASK(&rows, PG_PAGE_BODIES, pg_int(last), pg_int(COPY_ROWS));
+		while (rows_next(&rows, &r, &columns)) {
+			last = column_int(&columns);
+			struct span body = column_span(&columns);
+			r = columns.broken ? damaged_row(&rows) : each(context, last, body);
+		}
+		if (rows.count < COPY_ROWS)
+			break;
+	}
+	return rows_done(&rows, r);
+}
+
+int postgres_scan_extras(struct backend *backend,
+	int (*each)(void *context, int64_t seq, int64_t kind, int64_t n, struct span data), void *context)
+{
+	int64_t seq = INT64_MIN, kind = INT64_MIN, n = INT64_MIN;
+	struct row_columns columns;
+	struct rows rows;
+	int r = 0;
+
+	rows_init(&rows, postgres_of(backend), PG_EXTRA);
+	while (r == 0) {
+		r = ROWS_ASK(&rows, PG_PAGE_EXTRAS, pg_int(seq), pg_int(kind), pg_int(n), pg_int(COPY_ROWS));
+		while (rows_next(&rows, &r, &columns)) {
+			seq = column_int(&columns);
+			kind = column_int(&columns);
+			n = column_int(&columns);
+			struct span data = column_span(&columns);
+			r = columns.broken ? damaged_row(&rows) : each(context, seq, kind, n, data);
+		}
+		if (rows.count < COPY_ROWS)
+			break;
+	}
+	return rows_done(&rows, r);
+}
+
+static int scan_texted(struct backend *backend, enum pg_table table, enum pg_statement which,
+	int (*each)(void *context, struct span text, int64_t seq), void *context)
+{
+	struct row_columns columns;
+	struct rows rows;
+	struct buf last;
+	int r = 0;
+
+	rows_init(&rows, postgres_of(backend), table);
+	buf_init(&last, 0);
+	while (r == 0) {
+		r = ROWS_ASK(&rows, which, pg_bytes(buf_span(&last)), pg_int(SCAN_ROWS));
+		while (rows_next(&rows, &r, &columns)) {
+			struct span text = column_span(&columns);
+			int64_t seq = column_int(&columns);
+			r = columns.broken ? damaged_row(&rows) : keep_key(&last, text);
+			if (r == 0)
+				r = each(context, text, seq);
+		}
+		if (rows.count < SCAN_ROWS)
+			break;
+	}
+	buf_done(&last);
+	return rows_done(&rows, r);
+}
+
+int postgres_scan_ids(
+	struct backend *backend, int (*each)(void *context, struct span id, int64_t seq), void *context)
+{
+	return scan_texted(backend, PG_TASK_ID, PG_PAGE_IDS, each, context);
+}
+
+int postgres_scan_keys(
+	struct backend *backend, int (*each)(void *context, struct span key, int64_t seq), void *context)
+{
+	return scan_texted(backend, PG_TASK_KEY, PG_PAGE_KEYS, each, context);
+}
+
+int postgres_scan_idems(
+	struct backend *backend, int (*each)(void *context, const struct idem_row *row), void *context)
+{
+	struct row_columns columns;
+	struct buf principal, key;
+	struct rows rows;
+	int r = 0;
+
+	rows_init(&rows, postgres_of(backend), PG_IDEM);
+	buf_init(&principal, 0);
+	buf_init(&key, 0);
+	while (r == 0) {
+		r = ROWS_ASK(&rows, PG_PAGE_IDEMS, pg_bytes(buf_span(&principal)), pg_bytes(buf_span(&key)),
+			pg_int(SCAN_ROWS));
+		while (rows_next(&rows, &r, &columns)) {
+			struct idem_row row = {0};
+			r = idem_of_columns(columns, &row) ? keep_key(&principal, row.principal)
+							   : damaged_row(&rows);
+			if (r == 0)
+				r = keep_key(&key, row.key);
+			if (r == 0)
+				r = each(context, &row);
+		}
+		if (rows.count < SCAN_ROWS)
+			break;
+	}
+	buf_done(&principal);
+	buf_done(&key);
 	return rows_done(&rows, r);
 }
 

@@ -141,6 +141,9 @@ DELETE FROM secret AS t USING unnest($1::int8[], $2::bytea[]) AS k (kind, key) W
 -- name: delete_token
 DELETE FROM token WHERE id = ANY ($1::bytea[])
 
+-- name: delete_inbox
+DELETE FROM inbox WHERE id = ANY ($1::int8[])
+
 -- A task with all that hangs on it; its baseline stays.
 
 -- name: drop_tasks
@@ -214,6 +217,21 @@ SELECT parent, child, dead, crc FROM edge WHERE child = $1 ORDER BY parent
 -- name: page_edges
 SELECT parent, child, dead, crc FROM edge WHERE (parent, child) > ($1, $2) ORDER BY parent, child LIMIT $3
 
+-- name: page_bodies
+SELECT seq, body, crc FROM task_body WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- name: page_extras
+SELECT seq, kind, n, data, crc FROM task_extra WHERE (seq, kind, n) > ($1, $2, $3) ORDER BY seq, kind, n LIMIT $4
+
+-- name: page_ids
+SELECT id, seq, crc FROM task_id WHERE id > $1 ORDER BY id LIMIT $2
+
+-- name: page_keys
+SELECT key, seq, crc FROM task_key WHERE key > $1 ORDER BY key LIMIT $2
+
+-- name: page_idems
+SELECT {idem} FROM idem WHERE (principal, key) > ($1, $2) ORDER BY principal, key LIMIT $3
+
 -- name: page_names
 SELECT id, text, principal, crc FROM name WHERE id > $1 ORDER BY id LIMIT $2
 
@@ -244,6 +262,9 @@ SELECT kind, key, data, crc FROM small WHERE kind = $1 AND key > $2 ORDER BY key
 
 -- name: page_secret
 SELECT kind, key, data, crc FROM secret WHERE kind = $1 AND key > $2 ORDER BY key LIMIT $3
+
+-- name: page_inbox
+SELECT id, queue, role, task FROM inbox WHERE id > $1 ORDER BY id LIMIT $2
 
 -- Every row of the small tables is looked at before the start believes one of them.
 

@@ -19,6 +19,7 @@ enum {
 	TURN_ARENA_MAX = 512 << 20,
 	TURN_COLUMN_BYTES_MAX = 1 << 30,
 	RESENT_MAX = 3,
+	SPILL_BYTES = 32 << 20,
 };
 
 int postgres_begin(struct backend *backend)
@@ -30,7 +31,7 @@ int postgres_begin(struct backend *backend)
 	assert(turn->row_count == 0); /* the last one took all its rows, or forgot them */
 	assert(turn->pack.len == 0);
 	if (store->is_stale)
-		return -ESTALE;
+		return pg_is_stale(store);
 	if (turn->arena.max == 0)
 		arena_init(&turn->arena, TURN_ARENA_MAX);
 	turn->begun = true;
@@ -317,6 +318,19 @@ int turn_flush(struct postgres *store)
 		return give_up_pipe(store, r) == -ENOTCONN ? give_up_open(store) : r;
 	r = collect(&pipe);
 	return r == -ENOTCONN ? give_up_open(store) : r;
+}
+
+/* Whatever is looked up after this is found at the server, in the transaction that is open there. */
+int postgres_spill(struct backend *backend)
+{
+	struct postgres *store = postgres_of(backend);
+
+	if (store->turn.arena.held < SPILL_BYTES)
+		return 0;
+	int r = turn_flush(store);
+	if (r == 0)
+		turn_forget_rows(store);
+	return r;
 }
 
 static bool hides(const struct pg_turn *turn, enum pg_table table)

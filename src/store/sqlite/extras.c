@@ -99,6 +99,44 @@ int sqlite_delete_extra(struct backend *backend, int64_t seq, enum extra_kind ki
 	return RUN(sqlite_of(backend), SQL_DELETE_EXTRA, INT(seq), INT(kind), INT(n));
 }
 
+int sqlite_scan_bodies(
+	struct backend *backend, int (*each)(void *context, int64_t seq, struct span body), void *context)
+{
+	struct sqlite *store = sqlite_of(backend);
+	int fault = pending_write(store, PENDING_BODY);
+
+	if (fault)
+		return fault;
+	struct binding binding = BIND(store, SQL_SCAN_BODIES);
+	while (bind_more(&binding, &fault)) {
+		struct columns columns = {binding.statement, 0};
+		int64_t seq = column_int(&columns);
+		struct span body;
+		fault = read_body(store, &columns, seq, &body) ? each(context, seq, body)
+							       : sqlite_fault_row(store, "task_body", seq);
+	}
+	return fault;
+}
+
+int sqlite_scan_extras(struct backend *backend,
+	int (*each)(void *context, int64_t seq, int64_t kind, int64_t n, struct span data), void *context)
+{
+	struct sqlite *store = sqlite_of(backend);
+	struct binding binding = BIND(store, SQL_SCAN_EXTRAS);
+	int fault = 0;
+
+	while (bind_more(&binding, &fault)) {
+		struct columns columns = {binding.statement, 0}, key = {binding.statement, 2};
+		struct span data = column_span(&columns);
+		int64_t seq = column_int(&key), kind = column_int(&key), n = column_int(&key);
+		bool good = seal_is_right(
+			&columns, SEAL(data, (struct span){0}, seq, kind, n), seq <= store->unsealed_task);
+		fault = good ? each(context, seq, kind, n, data)
+			     : sqlite_fault_row(store, extra_table((enum extra_kind)kind), seq);
+	}
+	return fault;
+}
+
 int sqlite_put_base(struct backend *backend, int64_t seq, struct span data)
 {
 	return RUN_SEALED(sqlite_of(backend), SQL_PUT_BASE, INT(seq), BLOB(data));
@@ -168,6 +206,33 @@ int sqlite_find_id(struct backend *backend, struct span id, int64_t *ret_seq)
 	struct binding binding = BIND(sqlite_of(backend), SQL_FIND_ID, TEXT(id));
 
 	return find_task(&binding, "task_id", ret_seq);
+}
+
+static int each_task(struct binding binding, const char *table,
+	int (*each)(void *context, struct span text, int64_t seq), void *context)
+{
+	int fault = 0;
+
+	while (bind_more(&binding, &fault)) {
+		struct columns columns = {binding.statement, 0};
+		struct span text = column_span(&columns);
+		int64_t seq = column_int(&columns);
+		fault = row_is_sealed(binding.statement) ? each(context, text, seq)
+							 : sqlite_fault_row(binding.store, table, seq);
+	}
+	return fault;
+}
+
+int sqlite_scan_ids(
+	struct backend *backend, int (*each)(void *context, struct span id, int64_t seq), void *context)
+{
+	return each_task(BIND(sqlite_of(backend), SQL_SCAN_IDS), "task_id", each, context);
+}
+
+int sqlite_scan_keys(
+	struct backend *backend, int (*each)(void *context, struct span key, int64_t seq), void *context)
+{
+	return each_task(BIND(sqlite_of(backend), SQL_SCAN_KEYS), "task_key", each, context);
 }
 
 int sqlite_put_key(struct backend *backend, struct span key, int64_t seq)

@@ -264,9 +264,55 @@ int sqlite_get_idem(struct backend *backend, struct span principal, struct span 
 	return bind_stop(&binding, 0);
 }
 
+int sqlite_scan_idems(
+	struct backend *backend, int (*each)(void *context, const struct idem_row *row), void *context)
+{
+	struct sqlite *store = sqlite_of(backend);
+	struct binding binding = BIND(store, SQL_SCAN_IDEMS);
+	int fault = 0;
+
+	while (bind_more(&binding, &fault)) {
+		struct columns columns = {binding.statement, 0};
+		struct idem_row row = {0};
+		row.principal = column_span(&columns);
+		row.key = column_span(&columns);
+		struct span fingerprint = column_span(&columns);
+		if (!row_is_sealed(binding.statement) || fingerprint.len != sizeof(row.fingerprint)) {
+			fault = sqlite_fault_key(store, "idem", row.key);
+			continue;
+		}
+		memcpy(row.fingerprint, fingerprint.data, sizeof(row.fingerprint));
+		row.task = column_int(&columns);
+		row.created_ms = column_int(&columns);
+		row.deduplicated = column_int(&columns) != 0;
+		fault = each(context, &row);
+	}
+	return fault;
+}
+
 int sqlite_delete_idems(struct backend *backend, int64_t before_ms, uint32_t limit)
 {
 	return RUN(sqlite_of(backend), SQL_DELETE_IDEMS, INT(before_ms), INT(limit));
+}
+
+/* There is no inbox: nobody else has transactions of this store. */
+
+int sqlite_delete_inbox(struct backend *backend, int64_t id)
+{
+	(void)backend;
+	(void)id;
+	return 0;
+}
+
+int sqlite_page_inbox(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct inbox_row *row), void *context)
+{
+	(void)backend;
+	(void)after;
+	(void)limit;
+	(void)each;
+	(void)context;
+	return 0;
 }
 
 /* Facts. */

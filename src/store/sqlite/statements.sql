@@ -59,6 +59,9 @@ DELETE FROM task WHERE seq = ?
 -- name: page_bodies
 SELECT seq, body, crc FROM task_body WHERE seq >= ? ORDER BY seq LIMIT ?
 
+-- name: scan_bodies
+SELECT seq, body, crc FROM task_body ORDER BY seq
+
 -- name: delete_body
 DELETE FROM task_body WHERE seq = ?
 
@@ -67,6 +70,9 @@ REPLACE INTO task_extra (seq, kind, n, data, crc) VALUES (?, ?, ?, ?, ?)
 
 -- name: get_extra
 SELECT data, crc FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
+
+-- name: scan_extras
+SELECT data, crc, seq, kind, n FROM task_extra ORDER BY seq, kind, n
 
 -- name: delete_extra
 DELETE FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
@@ -92,6 +98,9 @@ REPLACE INTO task_id (id, seq, crc) VALUES (?, ?, ?)
 -- name: find_id
 SELECT id, seq, crc FROM task_id WHERE id = ?
 
+-- name: scan_ids
+SELECT id, seq, crc FROM task_id ORDER BY id
+
 -- name: delete_ids
 DELETE FROM task_id WHERE seq = ?
 
@@ -100,6 +109,9 @@ REPLACE INTO task_key (key, seq, crc) VALUES (?, ?, ?)
 
 -- name: find_key
 SELECT key, seq, crc FROM task_key WHERE key = ?
+
+-- name: scan_keys
+SELECT key, seq, crc FROM task_key ORDER BY key
 
 -- name: delete_key
 DELETE FROM task_key WHERE key = ?
@@ -199,6 +211,9 @@ REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated, 
 
 -- name: get_idem
 SELECT principal, key, fingerprint, task, created_ms, deduplicated, crc FROM idem WHERE principal = ? AND key = ?
+
+-- name: scan_idems
+SELECT principal, key, fingerprint, task, created_ms, deduplicated, crc FROM idem ORDER BY principal, key
 
 -- name: delete_idems
 DELETE FROM idem WHERE (principal, key) IN

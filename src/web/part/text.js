@@ -124,6 +124,8 @@ const sentences = /** @type {Record<string, string>} */ ({
   "budget.updated": "[queue $queue][account $credential] has another budget for a day[: set by $actor]",
   "group.closed": "group $group is closed[ by $actor]", "group.ended": "group $group has ended: every member is final",
   "group.removed": "group $group is removed[ by $actor]",
+  "inbox.refused": "row $inbox of the inbox cannot become a task of $queue[: $detail]",
+  "inbox.dropped": "row $inbox of the inbox is removed[ by $actor]",
   "bulk.started": "bulk action $bulk begins: $change $matched tasks[, by $actor]",
   "bulk.ended": "bulk action $bulk has ended: $done of $matched tasks changed[, $skipped skipped][: $reason]",
   "session.started": "session $session begins", "session.ended": "session $session has ended",
