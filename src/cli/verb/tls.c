@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -163,6 +164,21 @@ static int put_made(struct cli *cli, const char *dir)
 	return 0;
 }
 
+/* Root makes it for the service, whose server reads it as its own user. What makes certificates stays root's. */
+static int give_to_owner(struct cli *cli, int dir_fd)
+{
+	static const char *const files[] = {"server.key", "server.crt", "ca.crt"};
+	struct stat owner;
+
+	if (geteuid() != 0 || args_has(&cli->args, "dir") || stat(cli->home, &owner) < 0 || owner.st_uid == 0)
+		return 0;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		if (fchownat(dir_fd, files[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return fchown(dir_fd, owner.st_uid, owner.st_gid) < 0 ? -errno : 0;
+}
+
 static int run_init(struct cli *cli)
 {
 	struct tls_authority *authority = NULL;
@@ -186,6 +202,8 @@ static int run_init(struct cli *cli)
 	}
 	r = issue(cli, dir_fd, authority);
 	tls_authority_free(authority);
+	if (r == 0)
+		r = give_to_owner(cli, dir_fd);
 	if (r == -EINVAL)
 		return cli_fail(cli, EXIT_USAGE, "invalid", "stint tls init queue.example.org 10.0.0.5",
 			"one of the names is neither a host nor an address");
