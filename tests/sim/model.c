@@ -619,10 +619,13 @@ bool model_take_permit(struct sim *sim, const struct model_task *task, int64_t w
 	if (rate->count == 0 || rate->per_key)
 		return true;
 	double step_ms = (double)rate->per_ms / rate->count;
-	if (*full_ms > now_ms + rate->burst * step_ms) /* the clock was set back */
-		*full_ms = now_ms + rate->burst * step_ms;
-	bool allowed =
-		now_ms + 1 >= *full_ms - (rate->burst - 1) * step_ms || wall_ms < sim->model.wall_high_ms;
+	/* While the clock is behind what it was, nobody here knows when the server noticed that and how empty the bucket was then: at the
+	 * least it has lost this permit. */
+	if (wall_ms < sim->model.wall_high_ms) {
+		*full_ms = now_ms + step_ms;
+		return true;
+	}
+	bool allowed = now_ms + 1 >= *full_ms - (rate->burst - 1) * step_ms;
 	*full_ms = (*full_ms > now_ms ? *full_ms : now_ms) + step_ms;
 	return allowed;
 }

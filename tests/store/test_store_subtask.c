@@ -100,6 +100,38 @@ static void a_key_of_one_above_it_is_refused_in_a_sequential_queue(void **state)
 	assert_int_equal(world_run(world, &same)->refusal, REFUSED_NOTHING);
 }
 
+static void beat_on(struct world *world, const char *worker, const char *host)
+{
+	struct command beat = say_beat(worker, 0);
+
+	beat.beat.describes = true;
+	beat.beat.any_executor = true;
+	beat.beat.process = (struct command_process){span_of(host), 1, 2, 10, 100};
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
+}
+
+static void a_parked_one_whose_subtasks_have_ended_is_for_every_host(void **state)
+{
+	struct world *world = *state;
+	struct command park = say_about(COMMAND_PARK, "p"), cancel = say_about(COMMAND_CANCEL, "a"),
+		       claim = say_claim("w2");
+
+	beat_on(world, "w", "host-a");
+	beat_on(world, "w2", "host-b");
+	uint64_t fence = begin(world);
+	struct command subtask = say_subtask("a", fence);
+	subtask.create.executor = SPAN("agent");
+	assert_int_equal(world_run(world, &subtask)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_report(world, COMMAND_WAIT, "p", "w", fence), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "p"), TASK_WAITING);
+	assert_int_equal(world_run(world, &park)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_run(world, &cancel)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "p"), TASK_PENDING);
+	claim.claim.any_executor = true;
+	claim.claim.takes_pending = true;
+	assert_int_equal(world_run(world, &claim)->claim_count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +139,7 @@ int main(void)
 		ON_BOTH(what_was_left_before_others_came_is_counted_again),
 		ON_BOTH(what_the_holder_listed_outlives_a_restart),
 		ON_BOTH(a_key_of_one_above_it_is_refused_in_a_sequential_queue),
+		ON_BOTH(a_parked_one_whose_subtasks_have_ended_is_for_every_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

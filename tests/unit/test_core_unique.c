@@ -94,6 +94,21 @@ static void what_runs_gives_way_when_its_attempt_fails(void **state)
 	assert_int_equal(decision.task.open_parents, 0);
 }
 
+static void the_failure_of_an_attempt_that_gives_way_counts_no_more_than_that_of_a_cancelled_one(void **state)
+{
+	struct world *w = *state;
+	struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK};
+	struct task task = superseded(w);
+
+	task.crashes = 2; /* the second is counted by the claim, in advance */
+	struct proof proof = proof_of(&task);
+	struct task_decision decision = task_fail(&task, &proof, &failure, &w->given);
+	assert_int_equal(decision.task.state, TASK_CANCELLED);
+	assert_int_equal(decision.task.spent, task.spent);
+	assert_int_equal(decision.task.crashes, 1);
+	assert_int_equal(decision.task.interruptions, task.interruptions);
+}
+
 static void what_is_done_in_time_stays_done(void **state)
 {
 	struct world *w = *state;
@@ -145,6 +160,7 @@ int main(void)
 		TEST(a_successor_has_the_place_in_line_and_starts_within_the_time_of_the_key),
 		TEST(what_is_in_line_gives_way_at_once),
 		TEST(what_runs_gives_way_when_its_attempt_fails),
+		TEST(the_failure_of_an_attempt_that_gives_way_counts_no_more_than_that_of_a_cancelled_one),
 		TEST(what_is_done_in_time_stays_done),
 		TEST(a_successor_waits_for_that_attempt_and_no_longer),
 		TEST(a_retry_ends_what_a_task_had_to_do_with_others_of_its_key),

@@ -373,6 +373,12 @@ static void give_way(const struct task *before, struct task_decision *decision)
 		return;
 	decision->event = EVENT_NONE;
 	task->state = before->state;
+	if (task->spent != before->spent) { /* nothing is spent: as when a cancel has waited for this end */
+		task->spent = before->spent;
+		task->crashes = before->crashes;
+		task->interruptions = before->interruptions;
+		task_undo_crash(decision);
+	}
 	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
 	task->code = CODE_NONE;
 	task->ready_at_ms = before->ready_at_ms;

@@ -371,7 +371,8 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 		.owner = task->owner,
 		.requires = task->requires,
 		.executor = task->executor,
-		.host = task->resume_host,
+		/* a parked task remembers the host that it waited on, but is not kept for it */
+		.host = task->state == TASK_READY ? task->resume_host : 0,
 		.credential = task->credential,
 		.pending = task->state == TASK_PENDING,
 		.autonomous = task->autonomous,
