@@ -164,10 +164,9 @@ class Machines(Manual):
         self.page("tls", "client")
         code = re.search(r"stint_join_\w+", self.page("remote-workers", "invite"))[0]
         self.write("machine/worker.json", '{"executors": {"x": {"kind": "command", "argv": ["echo", "from afar"]}}, "queues": {"ci": {"executor": "x"}}}')
-        self.env.update(XDG_STATE_HOME=os.path.join(self.home, "machine"), XDG_CONFIG_HOME=os.path.join(self.home, "nowhere"))
-        told = self.page("remote-workers", "enroll", **{"stint_join_…": code + " --config ../machine/worker.json"})
+        self.env.update(XDG_CONFIG_HOME=os.path.join(self.home, "nowhere"))
+        told = self.page("remote-workers", "enroll", **{"stint_join_…": code + " --config ../machine/worker.json --home ../machine/state"})
         self.addCleanup(os.kill, int(re.search(r"as process (\d+)", told)[1]), signal.SIGTERM)
-        self.env.pop("XDG_STATE_HOME")
         self.assertIn("from afar", self.shell("stint wait $(stint add hello --queue ci) && stint logs $(stint ls --all --queue ci -o id)").stdout)
         machine, = (token["id"] for token in json.loads(self.shell("stint token ls --json").stdout)["tokens"] if (token["kind"], token.get("name")) == ("worker", "ci-7"))
         self.assertIn("ci-7", self.page("remote-workers", "lost", **{"revoke ID": "revoke " + machine}))
