@@ -3,12 +3,13 @@
  * has been read. Ends with one line of JSON.
  *
  *   stint-bench-load --url http://127.0.0.1:PORT | https://127.0.0.1:PORT --ca FILE | unix:PATH
- *                    --token-file FILE  --mode MODE  [--connections C] [--seconds S] [--count N] [--depth D]
+ *                    --token-file FILE  --mode MODE  [--connections C] [--seconds S] [--count N] [--depth D] [--keys K]
  *
  *   life      create a task, claim one, complete it                        three requests per task
  *   next      create a task, finish the last one and claim the next        two requests per task
  *   create    create tasks; with --depth D, D requests in flight on each connection
  *   fill      create --count tasks, 500 per request, to have them
+ *             with --keys K each has one of K concurrency keys, in turn
  *   drain     claim and complete what is there
  *   take      claim what is there, and keep it
  *   dispatch  one connection waits for work, another brings it: the time from before the send until the task is held
@@ -85,7 +86,7 @@ static struct {
 	enum mode mode;
 	const char *url, *token, *ca;
 	int connections, depth;
-	long count;
+	long count, keys;
 	double seconds;
 } asked = {.connections = 1, .depth = 1, .count = 1000000000, .seconds = 2};
 
@@ -298,10 +299,15 @@ static void ask_batch(struct client *client)
 	long count = asked.count - created < BATCH ? asked.count - created : BATCH;
 	int n = snprintf(body, sizeof body, "[");
 
-	for (long i = 0; i < count; i++)
+	for (long i = 0; i < count; i++) {
 		n += snprintf(body + n, sizeof body - (size_t)n,
-			"%s{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"}", i > 0 ? "," : "",
+			"%s{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"", i > 0 ? "," : "",
 			payload);
+		if (asked.keys > 0)
+			n += snprintf(body + n, sizeof body - (size_t)n, ",\"concurrencyKey\":\"tenant-%ld\"",
+				(created + i) % asked.keys);
+		n += snprintf(body + n, sizeof body - (size_t)n, "}");
+	}
 	n += snprintf(body + n, sizeof body - (size_t)n, "]");
 	created += count;
 	ask(client, STEP_CREATE, "/api/tasks/batch", body, n);
@@ -785,6 +791,8 @@ static void take_option(const char *name, const char *value)
 		asked.seconds = atof(value);
 	else if (strcmp(name, "--count") == 0)
 		asked.count = atol(value);
+	else if (strcmp(name, "--keys") == 0)
+		asked.keys = atol(value);
 	else if (strcmp(name, "--depth") == 0)
 		asked.depth = atoi(value);
 	else
@@ -798,7 +806,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i + 1 < argc; i += 2)
 		take_option(argv[i], argv[i + 1]);
 	if (argc % 2 == 0 || !asked.url || !asked.token || asked.connections < 1 || asked.depth < 1)
-		die("usage: --url URL --token-file FILE --mode MODE [--connections C] [--seconds S] [--count N] [--depth D]");
+		die("usage: --url URL --token-file FILE --mode MODE [--connections C] [--seconds S] [--count N] [--depth D] [--keys K]");
 	if (asked.mode == DISPATCH)
 		asked.connections = 2;
 	if (strncmp(asked.url, "https:", 6) == 0)

@@ -351,17 +351,22 @@ static int64_t version_wanted(struct span etag)
 	return version == 0 ? -1 : version;
 }
 
-static bool is_about_one_task(const struct route *route)
+/* About one task, or one schedule: they have an ETag. */
+static bool has_version(const struct route *route)
 {
-	static const char pattern[] = "/api/tasks/:id";
+	static const char *const patterns[] = {"/api/tasks/:id", "/api/schedules/:id"};
 
-	return strncmp(route->pattern, pattern, sizeof pattern - 1) == 0;
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		if (strncmp(route->pattern, patterns[i], strlen(patterns[i])) == 0)
+			return true;
+	}
+	return false;
 }
 
 struct command *call_commands(struct api_call *call, uint32_t count)
 {
 	struct command *commands = arena_alloc(call->arena, count * sizeof *commands);
-	int64_t if_version = call->request->if_match.data && is_about_one_task(call->route)
+	int64_t if_version = call->request->if_match.data && has_version(call->route)
 		? version_wanted(call->request->if_match)
 		: 0;
 

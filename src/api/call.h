@@ -145,6 +145,9 @@ bool call_require_field(struct api_call *call, bool is_met, const char *field, c
 
 /* The refusal of a command. call_is_refused() is true if it was refused, and then so is the call. */
 void call_refuse_result(struct api_call *call, const struct result *result);
+
+/* The members that such a refusal has beside its words: the state of the task, the limit that keeps it back, … */
+void call_put_result(struct buf *members, const struct result *result);
 bool call_is_refused(struct api_call *call, const struct result *result);
 
 /* The code and detail of that refusal, as they stand in the problem. */

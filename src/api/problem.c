@@ -278,7 +278,7 @@ const char *refusal_detail(const struct result *result)
 	return NULL;
 }
 
-static void put_result_members(struct buf *members, const struct result *result)
+void call_put_result(struct buf *members, const struct result *result)
 {
 	struct json_object object = {.buf = members};
 	char token[BEAT_TOKEN_CHARS], id[QUESTION_ID_BYTES];
@@ -307,7 +307,7 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 	assert(result->refusal != REFUSED_NOTHING);
 	if (door->refuse && door->refuse(call, result))
 		return;
-	put_result_members(&members, result);
+	call_put_result(&members, result);
 	call_refuse_with(call, result->refusal, refusal_detail(result), &members);
 	if (result->retry_ms > 0)
 		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;

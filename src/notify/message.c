@@ -23,16 +23,18 @@ static struct span text_of(yyjson_val *object, const char *key)
 /* ---- who wants what ---------------------------------------------------------------------------------------- */
 
 /* What needs a person: somebody asks or is stuck, work has failed for good, a worker is lost, a slot crashes, the disk is
- * full. */
+ * full, a schedule fails again and again, an account is held until a person acts, the budget of a day is used up. */
 static bool is_alert(struct span type, yyjson_val *data)
 {
-	static const char *const always[] = {
-		"task.asked", "task.blocked", "gate.opened", "slot.quarantined", "server.degraded"};
+	static const char *const always[] = {"task.asked", "task.blocked", "gate.opened", "slot.quarantined",
+		"server.degraded", "schedule.failing", "budget.spent"};
 
 	for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
 		if (span_is(type, always[i]))
 			return true;
 	}
+	if (span_is(type, "hold.opened") || span_is(type, "hold.extended"))
+		return !yyjson_obj_get(data, "retryAt");
 	if (span_is(type, "worker.inactive"))
 		return span_is(text_of(data, "ended"), "expired");
 	return (span_is(type, "task.failed") || span_is(type, "task.expired")) &&
@@ -80,12 +82,14 @@ void message_id(char id[MESSAGE_ID_BYTES], const char *source, int64_t generatio
 /* Whom it is about; nothing, if it is about the server. */
 static struct span subject_of(yyjson_val *event)
 {
-	static const char *const keys[] = {"task", "worker"}, *const inner[] = {"slot", "queue"};
+	static const char *const keys[] = {"task", "worker"},
+				 *const inner[] = {
+					 "slot", "queue", "schedule", "group", "credential", "bulk"};
 	struct span subject = {0};
 
-	for (size_t i = 0; i < 2 && subject.len == 0; i++)
+	for (size_t i = 0; i < sizeof keys / sizeof *keys && subject.len == 0; i++)
 		subject = text_of(event, keys[i]);
-	for (size_t i = 0; i < 2 && subject.len == 0; i++)
+	for (size_t i = 0; i < sizeof inner / sizeof *inner && subject.len == 0; i++)
 		subject = text_of(yyjson_obj_get(event, "data"), inner[i]);
 	return subject;
 }
@@ -187,6 +191,49 @@ static void put_about(struct buf *out, yyjson_val *about)
 		buf_put_byte(out, ')');
 }
 
+/* A number, or a time if its member is one. */
+static void put_number(struct buf *out, yyjson_val *data, const char *member)
+{
+	char when[ISO_TIME_BYTES + 1];
+
+	if (strcmp(member, "retryAt") == 0) {
+		iso_time_put(json_int(data, member), when);
+		buf_printf(out, "%.16s UTC", when); /* to the minute */
+	} else {
+		json_put_value(out, yyjson_obj_get(data, member));
+	}
+}
+
+/* What the event of a queue, a schedule, an account or a group says in numbers: each word with the member that stands before it. */
+static void put_numbers(struct buf *out, struct span type, yyjson_val *data)
+{
+	static const struct {
+		const char *type;
+		struct {
+			const char *before, *member;
+		} parts[3];
+	} rows[] = {
+		{"schedule.failing", {{" failures or skips in a row: ", "inARow"}}},
+		{"schedule.skipped", {{" times: ", "count"}}},
+		{"queue.limited", {{" ready tasks wait: ", "waiting"}}},
+		{"hold.opened", {{" until ", "retryAt"}}},
+		{"hold.extended", {{" until ", "retryAt"}}},
+		{"budget.near", {{" used ", "used"}, {" of ", "limit"}}},
+		{"budget.spent", {{" used ", "used"}, {" of ", "limit"}}},
+		{"bulk.ended", {{" changed ", "done"}, {" of ", "matched"}, {" skipped ", "skipped"}}},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		for (size_t part = 0; part < 3 && rows[i].parts[part].member; part++) {
+			const char *member = rows[i].parts[part].member;
+			if (!span_is(type, rows[i].type) || !yyjson_is_num(yyjson_obj_get(data, member)))
+				continue;
+			buf_printf(out, "%s", rows[i].parts[part].before);
+			put_number(out, data, member);
+		}
+	}
+}
+
 /* "task failed: t-1 "Fix login" in ci (nightly) [scheduled CHECK_FAILED] two tests fail" */
 static int put_line(struct buf *out, yyjson_val *event)
 {
@@ -205,6 +252,10 @@ static int put_line(struct buf *out, yyjson_val *event)
 	if (state.len + code.len > 0)
 		buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state), state.len > 0 && code.len > 0 ? " " : "",
 			SPAN_ARGS(code));
+	put_numbers(out, text_of(event, "type"), data);
+	struct span which = text_of(data, yyjson_obj_get(data, "part") ? "part" : "limit");
+	if (session.len == 0 && which.len > 0)
+		buf_printf(out, " (%.*s)", SPAN_ARGS(which));
 	if (said.len > 0)
 		buf_printf(out, " %.*s", SPAN_ARGS(said));
 	return buf_fault(out);

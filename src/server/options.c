@@ -302,6 +302,7 @@ static void take_rules(struct options *options)
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->principal_workers = number(options, CONFIG_LIMITS_WORKERS);
+	rules->queue_age_ms = config_number(config, CONFIG_QUEUE_AGE_MS);
 	rules->task_children = number(options, CONFIG_TASK_CHILDREN_MAX);
 	rules->task_tree = number(options, CONFIG_TASK_TREE_MAX);
 	rules->open_tasks = number(options, CONFIG_QUOTA_OPEN_TASKS);

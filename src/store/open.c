@@ -820,6 +820,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
 	names_init(&store->names, key);
 	index_init(&store->index, key, options->now.lease_ms);
+	store->index.age_ms = store->rules.queue_age_ms;
 	sessions_init(&store->sessions);
 	schedules_init(&store->schedules);
 	groups_init(&store->groups);

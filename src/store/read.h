@@ -213,6 +213,10 @@ bool store_damage_place(const struct store *store, uint32_t number, char ret_tex
 
 /* The cursor behind the events that are lost after `after`. */
 int64_t store_next_cursor(struct store *store, int64_t after);
+
+/* queue.ageMs: see task_line_ms(). */
+int64_t store_age_ms(const struct store *store);
+
 /* The room on the disk, as its owner saw it last. While it is low the store begins nothing new, except for operators. */
 struct store_room {
 	uint64_t free_bytes;

@@ -217,6 +217,9 @@ static int check_next_try(struct step *step)
 
 	if (step->to != WORD_READY && step->to != WORD_SCHEDULED)
 		return CHECKER_OK;
+	/* its account is held, and the task stays in line */
+	if (class == WORD_QUOTA && step->to == WORD_READY)
+		return CHECKER_OK;
 	if (record_gives(event, KEY_RETRY_AT) && event->value[KEY_RETRY_AT] > 0) {
 		int64_t at_ms = event->value[KEY_RETRY_AT];
 		if (at_ms < event->wall_ms)

@@ -476,6 +476,8 @@ static void each_class_of_failure_has_its_price(void **state)
 	assert_good(FAILED("ready", "class=crash spent=0 crashes=1 ready_at=2000"));
 	assert_good(FAILED("ready", "class=host spent=0 crashes=0 interruptions=1 ready_at=2000"));
 	assert_good(FAILED("scheduled", "class=quota spent=0 crashes=0 ready_at=302000"));
+	assert_good(FAILED("ready",
+		"class=quota spent=0 crashes=0 ready_at=2000 retry_at=302000")); /* its account is held */
 	assert_good(FAILED("failed", "class=final spent=0 crashes=0"));
 }
 

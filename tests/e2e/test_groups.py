@@ -150,6 +150,17 @@ class Verbs(GroupCase):
         self.stint("group", "rm", "g")
         self.stint("group", "show", "g", status=3)
 
+    def test_a_group_that_is_closed_while_one_waits_is_waited_for(self):
+        self.add("a", group="g")
+        process = subprocess.Popen([STINT, "wait", "--group", "g"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=stintd.environment(STINT_HOME=self.server.home))
+        self.wait_until(lambda: self.metric("stint_event_streams") == 1)
+        self.client.post("/api/groups/g/close", {})
+        self.report("complete", self.claim()[0])
+        out, err = process.communicate(timeout=HANG_S)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("g ended: 1 done", out)
+
     def test_a_failed_member_is_an_unsuccessful_wait(self):
         self.add("a", group="g")
         self.client.post("/api/tasks/a/cancel", {})

@@ -1,7 +1,12 @@
 """Schedules: a planned time makes at most one task, whatever happens to the server and to its clocks; and the verbs for people."""
+import datetime
 import json
+import os
 import subprocess
+import time
+import zoneinfo
 
+from hang import HANG_S
 import proof
 import stintd
 from test_cli import STINT
@@ -121,6 +126,70 @@ class Occurrences(ScheduleCase):
         self.assertEqual(self.look("hourly")["skipped"], 0)
 
 
+class Restored(ScheduleCase):
+    def test_a_restored_backup_makes_nothing_of_the_time_before_the_restore(self):
+        self.schedule(every="1h", overlap="allow", catchUp="all")
+        self.later(2 * HOUR_MS)
+        self.assertEqual(self.look()["made"], 2)
+        backup = self.client.post("/api/backup", {"file": "noon.db"})
+        self.assertEqual(backup.status, 201, backup.body)
+        for _ in range(5):
+            self.later(HOUR_MS)
+        self.assertEqual(self.look()["made"], 7)
+        self.client.close()
+        self.server.stop()
+        done = subprocess.run([*self.clocks.command(), stintd.STINTD, "--home", self.server.home, "--restore",
+                               os.path.join(self.server.home, "backups", "noon.db")], capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.clocks.advance(10 * MINUTE_MS)
+        self.server.start()
+        self.turn()
+        self.assertEqual(self.look()["made"], 2)  # as the backup has it: the five hours between are nobody's
+        self.later(HOUR_MS)
+        self.assertEqual(self.look()["made"], 3)
+
+
+class ClockChanges(ScheduleCase):
+    """Both changes of the clock in Berlin, a minute for each turn: what the server makes is what a calendar says."""
+    ZONE = zoneinfo.ZoneInfo("Europe/Berlin")
+    flags = proof.settings(sweep_intervalMs=50, restart_graceMs=1000, retention_eventMs=3650 * DAY_MS, retention_finalMs=3650 * DAY_MS)
+
+    def begin(self, *date):
+        """At midnight of that day."""
+        midnight = datetime.datetime(*date, tzinfo=self.ZONE).timestamp() * 1000
+        self.clocks.set(wall_ms=int(midnight - time.time() * 1000))
+        self.turn()
+
+    def day(self, hours):
+        for name, line in (("fixed", "30 2 * * *"), ("star", "*/30 * * * *"), ("step", "15 */2 * * *"), ("noon", "0 12 * * *")):
+            self.schedule(name, cron=line, tz="Europe/Berlin", overlap="allow")
+        for _ in range(hours * 4):
+            self.later(15 * MINUTE_MS)
+        made = {}
+        for event in self.events():
+            if event["type"] == "schedule.fired":
+                local = datetime.datetime.fromtimestamp(event["data"]["at"] / 1000, self.ZONE)
+                made.setdefault(event["data"]["schedule"], []).append(f"{local:%H:%M}")
+        return made
+
+    def test_the_night_that_lacks_an_hour(self):
+        self.begin(2027, 3, 28)
+        made = self.day(22)
+        self.assertEqual(made["fixed"], ["03:00"])  # 02:30 is in the gap: its end
+        self.assertEqual(made["noon"], ["12:00"])
+        self.assertEqual(len(made["star"]), 44)  # every half an hour of real time
+        self.assertNotIn("02:15", made["step"])
+        self.assertIn("04:15", made["step"])
+
+    def test_the_night_that_has_an_hour_twice(self):
+        self.begin(2027, 10, 31)
+        made = self.day(22)
+        self.assertEqual(made["fixed"], ["02:30"])
+        self.assertEqual(made["noon"], ["12:00"])
+        self.assertEqual(len(made["star"]), 44)
+        self.assertEqual(made["step"].count("02:15"), 2)
+
+
 class Overlaps(ScheduleCase):
     def test_the_next_one_waits_until_the_one_before_has_ended(self):
         self.schedule(every="1m", overlap="queue")
@@ -183,6 +252,21 @@ class BadInput(ScheduleCase):
             self.assertEqual(reply.status, 422, reply.body)
             self.assertEqual([error["field"] for error in reply.json["errors"]], ["schedule." + field])
         self.assertEqual(self.client.post("/api/schedules", job).status, 201)
+
+    def test_a_change_may_ask_for_the_version_that_was_read(self):
+        made = self.client.post("/api/schedules", {"id": "s", "every": "1h", "task": {"title": "x"}})
+        first = made.headers["ETag"]
+        self.assertEqual(self.client.get("/api/schedules/s").headers["ETag"], first)
+        changed = self.client.call("PATCH", "/api/schedules/s", {"overlap": "queue"}, {"If-Match": first})
+        self.assertEqual(changed.status, 200, changed.body)
+        self.assertNotEqual(changed.headers["ETag"], first)
+        late = self.client.call("PATCH", "/api/schedules/s", {"overlap": "skip"}, {"If-Match": first})
+        self.assertEqual((late.status, late.json["code"]), (412, "version_mismatch"))
+        self.assertEqual(self.client.call("DELETE", "/api/schedules/s", {}, {"If-Match": first}).status, 412)
+        self.assertEqual(self.client.get("/api/schedules/s").json["overlap"], "queue")
+        self.assertEqual(self.client.call("PATCH", "/api/schedules/s", {"overlap": "allow"}, {"If-Match": "*"}).status, 200)
+        last = self.client.get("/api/schedules/s").headers["ETag"]
+        self.assertEqual(self.client.call("DELETE", "/api/schedules/s", {}, {"If-Match": last}).status, 200)
 
     def test_schedules_are_for_operators(self):
         token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]

@@ -21,6 +21,7 @@ enum {
 	SCRIPT_TURNS = 150,
 	SWEEPS_UNTIL_BACK_MAX = 10,
 	TURN_ARENA_BYTES = 64 << 20,
+	BULK_SEEN = 1 << 16,
 };
 
 static const char store_path[] = "stint.db", log_path[] = "stint.db-wal";
@@ -153,6 +154,107 @@ static void check_memory(struct life *life)
 		violation(life, "memory and rows differ: %s (%s)", complaint, strerror(-fault));
 }
 
+/* ---- bulk actions ------------------------------------------------------------------------------ */
+
+struct step_look {
+	uint32_t count;
+	int64_t seqs[BULK_STEP_MAX];
+};
+
+static int look_for_step(void *context, const struct task_outline *outline)
+{
+	struct step_look *look = context;
+
+	look->seqs[look->count++] = outline->seq;
+	return 0;
+}
+
+/* A step of an action that runs, as the server takes one between two turns. False: none runs, or the disk does not let it be read. */
+static bool take_step(struct life *life, struct command *command)
+{
+	struct bulk_document document = {0};
+	struct step_look look = {0};
+	uint32_t number = 0;
+	struct task task;
+
+	do {
+		if (!store_next_bulk(life->store, &number, &document))
+			return false;
+	} while (document.progress->state != BULK_RUNNING);
+	struct bulk_item *items = arena_alloc(&life->arena, BULK_STEP_MAX * sizeof *items);
+	*command = (struct command){.kind = COMMAND_BULK_STEP, .actor = SPAN("server")};
+	struct command_bulk *step = &command->bulk;
+	step->bulk.number = document.bulk->number;
+	step->from = step->to = document.progress->cursor;
+	step->items = items;
+	if (!items ||
+		store_page_rows(
+			life->store, true, &step->to, 1 + rng_below(&life->rng, 8), look_for_step, &look) < 0)
+		return false;
+	for (uint32_t i = 0; i < look.count; i++) {
+		if (store_read_columns(life->store, look.seqs[i], &life->arena, &task) == 0)
+			items[step->item_count++] =
+				(struct bulk_item){.seq = task.seq, .version = task.version};
+	}
+	return true;
+}
+
+/* Which action changed the task; 0: none. */
+static uint32_t bulk_of(const struct record *record)
+{
+	static const char before[] = "\"bulk\":\"";
+	size_t len = sizeof before - 1;
+
+	if ((record->kind != EVENT_TASK_RETRIED && record->kind != EVENT_TASK_CANCELLED &&
+		    record->kind != EVENT_TASK_PARKED && record->kind != EVENT_TASK_UNPARKED &&
+		    record->kind != EVENT_TASK_PURGED) ||
+		record->note.len <= len + 1 || memcmp(record->note.data, before, len) != 0)
+		return 0;
+	return bulk_id_read((struct span){record->note.data + len, record->note.len - len - 1});
+}
+
+struct bulk_look {
+	const struct life *life;
+	int64_t last;
+	uint64_t seen[BULK_SEEN]; /* by hash; 0: free */
+};
+
+static int look_at_bulk(void *context, const struct record *record)
+{
+	struct bulk_look *look = context;
+	uint32_t bulk = bulk_of(record);
+	uint64_t both = (uint64_t)bulk << 40 | (uint64_t)record->task;
+	uint32_t at = (uint32_t)(both * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+
+	look->last = record->seq;
+	for (uint32_t i = 0; bulk != 0 && i < BULK_SEEN; i++, at++) {
+		uint64_t *place = &look->seen[at % BULK_SEEN];
+		if (*place == both)
+			violation(look->life, "bulk action %u changed task %" PRId64 " twice", bulk,
+				record->task);
+		if (*place == 0) {
+			*place = both;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Whatever cut a bulk action short, it has changed no task twice. */
+static void check_bulks(const struct life *life)
+{
+	static struct bulk_look look;
+	int64_t before;
+
+	memset(&look, 0, sizeof look);
+	look.life = life;
+	do {
+		before = look.last;
+		if (store_page_events(life->store, before, 256, look_at_bulk, &look) < 0)
+			return;
+	} while (look.last > before);
+}
+
 static void check_store(struct life *life)
 {
 	char complaint[512] = "";
@@ -162,6 +264,7 @@ static void check_store(struct life *life)
 	fault = store_check_fold(life->store, complaint, sizeof(complaint));
 	if (fault)
 		violation(life, "events and rows differ: %s (%s)", complaint, strerror(-fault));
+	check_bulks(life);
 	if (!life->forgave)
 		fault = model_check(
 			&life->model, life->store, life->now, life->ledger, complaint, sizeof(complaint));
@@ -285,6 +388,8 @@ static void run_turn(struct life *life)
 
 	arena_reset(&life->arena);
 	uint32_t count = script_turn(&life->model, life->now, &life->rng, &life->arena, commands);
+	if (store_has_bulk(life->store) && take_step(life, &commands[count]))
+		count++;
 	int fault = store_turn(life->store, life->now, commands, count, results);
 	bool committed = ledger_commits(life->ledger) > commits;
 

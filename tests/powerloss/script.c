@@ -120,6 +120,12 @@ static void draw_create(struct script *script, struct command *command)
 		memset(create->fingerprint, 7, sizeof(create->fingerprint));
 	}
 	create->parked = rng_chance(rng, 10);
+	if (rng_chance(rng, 6))
+		create->group = text(script, "g%u", rng_below(rng, 3));
+	if (rng_chance(rng, 10))
+		create->blocked_by_groups = one_name(script, text(script, "g%u", rng_below(rng, 3)));
+	if (rng_chance(rng, 6))
+		create->credential = SPAN("team");
 }
 
 static void draw_update(struct script *script, struct command *command)
@@ -182,6 +188,33 @@ static void draw_schedule(struct script *script, struct command *command)
 	schedule->schedule.every_ms = rng_between(script->rng, 1000, 30000);
 	schedule->schedule.overlap = (enum overlap)which;
 	schedule->changes = rng_chance(script->rng, 3);
+}
+
+/* One change for all tasks; its steps are taken between two turns, see life.c. Groups close, accounts are held. */
+static void draw_many(struct script *script, struct command *command)
+{
+	static const enum bulk_action actions[] = {
+		BULK_RETRY, BULK_CANCEL, BULK_PARK, BULK_UNPARK, BULK_PRIORITY, BULK_PURGE};
+	struct bulk *bulk = &command->bulk.bulk;
+
+	switch (rng_below(script->rng, 4)) {
+	case 0:
+		command->kind = COMMAND_GROUP_CLOSE;
+		command->group.name = text(script, "g%u", rng_below(script->rng, 3));
+		return;
+	case 1:
+		command->kind = rng_chance(script->rng, 2) ? COMMAND_HOLD_SET : COMMAND_HOLD_LIFT;
+		command->hold.credential = SPAN("team");
+		if (command->kind == COMMAND_HOLD_SET)
+			command->hold.until_ms = script->now.wall_ms + 1 + rng_below(script->rng, 5000);
+		return;
+	default:
+		command->kind = rng_chance(script->rng, 8) ? COMMAND_BULK_STOP : COMMAND_BULK_START;
+		bulk->number = 1 + rng_below(script->rng, 8);
+		bulk->action = actions[rng_below(script->rng, sizeof actions / sizeof *actions)];
+		bulk->filter = SPAN("all");
+		bulk->priority = (int32_t)rng_below(script->rng, 5);
+	}
 }
 
 /* ---- workers ---------------------------------------------------------------------------------- */
@@ -327,8 +360,10 @@ static void draw_command(struct script *script, struct command *command)
 		draw_report(script, command);
 	else if (draw < 86)
 		draw_beat(script, command);
-	else if (draw < 95)
+	else if (draw < 93)
 		draw_operator(script, command);
+	else if (draw < 95)
+		draw_many(script, command);
 	else if (draw < 97)
 		draw_worker(script, command);
 	else if (draw < 98)
@@ -345,5 +380,6 @@ uint32_t script_turn(struct model *model, struct moment now, struct rng *rng, st
 
 	for (uint32_t i = 0; i < count; i++)
 		draw_command(&script, &commands[i]);
-	return count;
+	/* the last place is left for a step of a bulk action */
+	return count < SCRIPT_COMMANDS_MAX ? count : SCRIPT_COMMANDS_MAX - 1;
 }

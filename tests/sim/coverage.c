@@ -113,6 +113,14 @@ void coverage_event(struct coverage *coverage, enum event_kind kind, enum task_s
 	coverage->moves[kind][from][to]++;
 }
 
+void coverage_flow(struct coverage *coverage, uint32_t flows)
+{
+	for (int a = 0; a < FLOW_COUNT; a++) {
+		for (int b = 0; b < FLOW_COUNT; b++)
+			coverage->flows[a][b] += (flows & BIT(a)) && (flows & BIT(b));
+	}
+}
+
 static const char *weather_name(uint32_t weather)
 {
 	return weather == COVERAGE_REPEAT ? "repeated" : fault_name((enum fault)weather);
@@ -216,6 +224,42 @@ static uint32_t print_moves(const struct coverage *coverage)
 	return empty;
 }
 
+/* Pairs that cannot meet in one task. */
+static bool flows_exclude(int a, int b)
+{
+	/* a subtask has nobody's place, no account but its parent's, and no group of others to wait for; what a schedule makes has a plain
+	 * template here */
+	static const uint32_t no_subtask = BIT(FLOW_SUCCESSOR) | BIT(FLOW_UNIQUE) | BIT(FLOW_WAITED) |
+		BIT(FLOW_SCHEDULE) | BIT(FLOW_MEMBER) | BIT(FLOW_PARENTS),
+			      no_schedule = BIT(FLOW_SUCCESSOR) | BIT(FLOW_UNIQUE) | BIT(FLOW_WAITED) |
+		BIT(FLOW_HOLD) | BIT(FLOW_MEMBER) | BIT(FLOW_PARENTS) | BIT(FLOW_PER_KEY) |
+		BIT(FLOW_SEQUENTIAL);
+
+	return (a == FLOW_SUBTASK && (no_subtask & BIT(b))) || (a == FLOW_SCHEDULE && (no_schedule & BIT(b)));
+}
+
+static uint32_t print_flows(const struct coverage *coverage)
+{
+	static const char *const names[] = {
+#define X(name, word) word,
+		FLOWS(X)
+#undef X
+	};
+	uint32_t met = 0, empty = 0;
+
+	for (int a = 0; a < FLOW_COUNT; a++) {
+		for (int b = 0; b < a; b++) {
+			met += coverage->flows[a][b] > 0;
+			if (coverage->flows[a][b] > 0 || flows_exclude(a, b) || flows_exclude(b, a))
+				continue;
+			empty++;
+			printf("  never met: %s and %s\n", names[a], names[b]);
+		}
+	}
+	printf("pairs of flow control that met in a claim: %u of %u\n", met, met + empty);
+	return empty;
+}
+
 static void print_kinds(const struct coverage *coverage)
 {
 	printf("events:");
@@ -250,6 +294,8 @@ uint32_t coverage_print(const struct coverage *coverage, bool thorough)
 
 	print_kinds(coverage);
 	empty += print_moves(coverage);
+	uint32_t apart = print_flows(coverage);
+	empty += thorough ? apart : 0;
 	print_unreachable();
 	return empty;
 }

@@ -39,13 +39,13 @@ static bool goes_before(const struct sim *sim, const struct model_task *other, c
 	const struct task *a = &other->fold.task, *b = &task->fold.task;
 
 	if (!model_limits(sim, other)->fair)
-		return task_claim_order(a, b) < 0;
+		return task_claim_order(a, b, sim->options.rules.queue_age_ms) < 0;
 	if (a->queue != b->queue)
 		return false;
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
 	if (a->concurrency_key == b->concurrency_key)
-		return task_claim_order(a, b) < 0;
+		return task_claim_order(a, b, 0) < 0;
 	return model_live_of_key(sim, a) < model_live_of_key(sim, b);
 }
 
@@ -64,6 +64,7 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 		const struct model_task *other = &model->tasks[model->live[i]];
 		if (goes_before(sim, other, task) &&
 			model_limits(sim, other)->rate.count == 0 && /* that would be for its bucket to say */
+			!model_hold_decides(sim, &other->fold.task, record->wall_ms) &&
 			model_is_claimable(sim, other, command, record->wall_ms))
 			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
 	}
@@ -103,6 +104,54 @@ static void judge_handover(struct sim *sim, const struct model_task *task, const
 	}
 }
 
+/* B12: nothing is claimed on an account that is held, and while the account is tried one claim at a time. */
+static void judge_hold(struct sim *sim, const struct task *task, const struct record *record)
+{
+	const struct model *model = &sim->model;
+	const struct model_hold *hold = model_hold(sim, task);
+
+	if (hold && hold->state == MODEL_HELD)
+		sim_violate(sim, "B12", record->task, "claimed on an account that is held");
+	for (uint32_t i = 0; hold && hold->state == MODEL_PROBING && i < model->live_count; i++) {
+		const struct model_task *other = &model->tasks[model->live[i]];
+		if (model_hold(sim, &other->fold.task) == hold && other->fold.holder[0] != 0 &&
+			other->claimed_event > hold->probing_event)
+			sim_violate(
+				sim, "B12", record->task, "claimed while %s tries its account", other->id);
+	}
+}
+
+static uint32_t flows_of(struct sim *sim, const struct model_task *task)
+{
+	const struct queue_limits *limits = model_limits(sim, task);
+	const struct task *its = &task->fold.task;
+	const struct model_hold *hold = model_hold(sim, its);
+	const bool flows[FLOW_COUNT] = {
+		[FLOW_CONCURRENCY] = limits->concurrency != 0,
+		[FLOW_PER_KEY] = limits->per_key != 0 && its->concurrency_key != 0,
+		[FLOW_SEQUENTIAL] = limits->sequential && its->concurrency_key != 0,
+		[FLOW_RATE] = limits->rate.count != 0,
+		[FLOW_REVIEW] = limits->review != 0,
+		[FLOW_FAIR] = limits->fair,
+		[FLOW_MAX_OPEN] = limits->max_open != 0,
+		[FLOW_AGEING] = sim->options.rules.queue_age_ms != 0,
+		[FLOW_HOLD] = hold && hold->state != MODEL_FREE,
+		[FLOW_UNIQUE] = its->keyed,
+		[FLOW_SUCCESSOR] = task->succeeds,
+		[FLOW_PARENTS] = its->has_parent,
+		[FLOW_MEMBER] = its->group != 0,
+		[FLOW_WAITED] = task->groups != 0,
+		[FLOW_SUBTASK] = its->subtask_of != 0,
+		[FLOW_SCHEDULE] = its->occurrence != OCCURRENCE_NONE,
+		[FLOW_BULK] = task->bulk != 0,
+	};
+	uint32_t bits = 0;
+
+	for (int flow = 0; flow < FLOW_COUNT; flow++)
+		bits |= flows[flow] ? UINT32_C(1) << flow : 0;
+	return bits;
+}
+
 static void judge_claim(struct sim *sim, const struct model_task *task, const struct record *record)
 {
 	const struct task *stands = &task->fold.task;
@@ -135,6 +184,10 @@ static void judge_claim(struct sim *sim, const struct model_task *task, const st
 			limit_kind_name(model_limit(sim, task)));
 	if (!resumes && !model_take_permit(sim, task, record->wall_ms))
 		sim_violate(sim, "B11", record->task, "claimed faster than the rate of its queue");
+	if (!resumes) {
+		judge_hold(sim, stands, record);
+		coverage_flow(sim->coverage, flows_of(sim, task));
+	}
 	judge_order(sim, task, record);
 	judge_handover(sim, task, record);
 }
@@ -278,6 +331,8 @@ void judge_after(struct sim *sim, const struct model_task *task, const struct fo
 	const struct task *after = &task->fold.task;
 
 	note_move(&sim->server, before, record);
+	if (before->task.state == TASK_WAITING && after->state == TASK_READY && task->waits != 0)
+		sim_violate(sim, "G2", record->task, "ready, and a group that it waits for has not ended");
 	if (!transition_is_legal(record->kind, before->task.state, after->state))
 		sim_violate(sim, "A3", record->task, "%s is no such move", event_kind_name(record->kind));
 	judge_final(sim, before, after, record);
@@ -343,6 +398,18 @@ void judge_worker(struct sim *sim, const struct model_worker *worker, const stru
 		judge_worker_expiry(sim, worker, record);
 }
 
+void judge_group(struct sim *sim, const struct model_group *group, const struct record *record)
+{
+	const struct model *model = &sim->model;
+
+	for (uint32_t i = 0; group->number != 0 && i < model->live_count; i++) {
+		const struct task *task = &model->tasks[model->live[i]].fold.task;
+		if (task->group == group->number && task->superseded_by == 0)
+			sim_violate(sim, "G1", task->seq, "group %.*s has ended, and this member is open",
+				SPAN_ARGS(record->subject));
+	}
+}
+
 void judge_generation(struct sim *sim, const struct record *record)
 {
 	if (record->fact[FACT_GENERATION] <= sim->model.generation)
@@ -389,6 +456,9 @@ static void judge_create(struct sim *sim, struct request *request, const struct 
 	bool keyed = create->idempotency_key.len > 0;
 
 	if (request->made == 0 || request->made_era != sim->model.era) {
+		struct model_task *fresh = model_task(&sim->model, result->task.seq);
+		if (fresh && result->event_seq != 0 && !result->repeated)
+			model_note_groups(sim, fresh, &request->command.create);
 		request->made = result->task.seq;
 		request->made_era = sim->model.era;
 		request->made_wall_ms = now.wall_ms;
@@ -488,6 +558,7 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];
 		if (task->fold.task.version <= sim->server.before && !was_limited(sim, task, result) &&
+			!model_hold_decides(sim, &task->fold.task, clocks_now(&sim->clock).wall_ms) &&
 			model_is_claimable(sim, task, command, clocks_now(&sim->clock).wall_ms))
 			sim_violate(sim, "B10", task->fold.task.seq,
 				"%.*s asked for %u and got %u, not this one (slot '%.*s', request %llx, worker %s)",

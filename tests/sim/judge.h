@@ -23,6 +23,9 @@ void judge_generation(struct sim *sim, const struct record *record);
 /* Each result of the turn at hand, after its events were followed. */
 void judge_results(struct sim *sim);
 
+/* G1: a group has ended when no member is open. */
+void judge_group(struct sim *sim, const struct model_group *group, const struct record *record);
+
 /* A queue that drains has no open task when it says so. */
 void judge_drained(struct sim *sim, int queue, const struct record *record);
 

@@ -247,6 +247,94 @@ static void fold_claim(struct model *model, struct model_task *task, const struc
 		task->lease = (struct model_lease){0};
 }
 
+/* ---- groups and holds ------------------------------------------------------------------------------ */
+
+enum {
+	RELEASE_MS = 11 * 60 * 1000, /* an account that works again is released for ten minutes */
+};
+
+void model_note_groups(struct sim *sim, struct model_task *task, const struct command_create *create)
+{
+	int own = create->group.len > 0 ? word_find(word_groups, WORD_GROUPS, create->group) : -1;
+	int64_t number = task->fold.task.group;
+
+	if (own >= 0 && number > sim->model.groups[own].removed)
+		sim->model.groups[own].number = number;
+	for (uint32_t i = 0; i < create->blocked_by_groups.count; i++) {
+		int at = word_find(word_groups, WORD_GROUPS, create->blocked_by_groups.items[i]);
+		task->groups |= 1u << at;
+		task->waits |= sim->model.groups[at].ended ? 0 : 1u << at;
+	}
+}
+
+/* A member that is opened again opens its group, and what it blocked waits again. A person's retry of a task forgets what blocks it. */
+static void fold_groups(
+	struct model *model, struct model_task *task, const struct fold *before, const struct record *record)
+{
+	const struct task *now = &task->fold.task;
+
+	for (int i = 0; i < WORD_GROUPS; i++) {
+		struct model_group *group = &model->groups[i];
+		if (group->number == now->group && now->group != 0 && now->superseded_by == 0 &&
+			!task_state_is_final(now->state) && now->state != TASK_NOWHERE)
+			group->ended = false;
+	}
+	task->succeeds |= now->predecessor != 0;
+	if (record->kind == EVENT_TASK_RETRIED)
+		task->groups = task->waits = 0;
+	if (before->task.state != TASK_BLOCKED || now->state != TASK_WAITING)
+		return;
+	for (int i = 0; i < WORD_GROUPS; i++)
+		task->waits |= model->groups[i].ended ? 0 : task->groups & 1u << i;
+}
+
+static void follow_group(struct sim *sim, const struct record *record)
+{
+	struct model *model = &sim->model;
+	int at = word_find(word_groups, WORD_GROUPS, record->subject);
+	struct model_group *group = &model->groups[at];
+
+	if (record->kind == EVENT_GROUP_REMOVED) {
+		*group = (struct model_group){
+			.removed = group->number > group->removed ? group->number : group->removed};
+		return;
+	}
+	if (record->kind != EVENT_GROUP_ENDED)
+		return;
+	judge_group(sim, group, record);
+	group->ended = true;
+	for (uint32_t i = 0; i < model->live_count; i++)
+		model->tasks[model->live[i]].waits &= ~(1u << at);
+}
+
+struct model_hold *model_hold(struct sim *sim, const struct task *task)
+{
+	if (task->credential == 0)
+		return NULL;
+	struct span name = store_name(sim->server.store, task->credential);
+	return &sim->model.holds[word_find(word_accounts, WORD_ACCOUNTS, name)];
+}
+
+bool model_hold_decides(struct sim *sim, const struct task *task, int64_t wall_ms)
+{
+	const struct model_hold *hold = model_hold(sim, task);
+
+	if (hold && hold->state == MODEL_RELEASING)
+		return wall_ms < hold->until_ms;
+	return hold && hold->state == MODEL_PROBING;
+}
+
+static void follow_hold(struct sim *sim, const struct record *record)
+{
+	struct model_hold *hold = &sim->model.holds[word_find(word_accounts, WORD_ACCOUNTS, record->subject)];
+
+	hold->state = record->kind == EVENT_HOLD_PROBING ? MODEL_PROBING
+		: record->kind == EVENT_HOLD_CLOSED      ? MODEL_RELEASING
+							 : MODEL_HELD;
+	hold->probing_event = record->seq;
+	hold->until_ms = record->wall_ms + RELEASE_MS;
+}
+
 static void follow_task(struct sim *sim, const struct record *record)
 {
 	struct model *model = &sim->model;
@@ -269,6 +357,9 @@ static void follow_task(struct sim *sim, const struct record *record)
 	coverage_event(sim->coverage, record->kind, before.task.state, task->fold.task.state);
 	judge_after(sim, task, &before, record);
 	fold_claim(model, task, &before);
+	fold_groups(model, task, &before, record);
+	if (record->kind == EVENT_TASK_CLAIMED)
+		task->claimed_event = record->seq;
 	enlist(model, task);
 }
 
@@ -294,6 +385,18 @@ static void follow_worker(struct sim *sim, const struct record *record)
 	} else {
 		worker->state = WORKER_INACTIVE;
 		worker->ended = (enum worker_end)record->fact[FACT_REASON];
+	}
+}
+
+void model_note_clock(struct model *model, int64_t wall_ms)
+{
+	for (int i = 0; i < WORD_QUEUES; i++) {
+		const struct rate *rate = &model->limits[i].rate;
+		double most_ms = rate->count > 0
+			? (double)wall_ms + rate->burst * ((double)rate->per_ms / rate->count)
+			: 0;
+		if (rate->count > 0 && model->full_ms[i] > most_ms)
+			model->full_ms[i] = most_ms;
 	}
 }
 
@@ -347,6 +450,17 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		return;
 	case EVENT_QUEUE_LIMITED:
 	case EVENT_QUEUE_IDLE:
+		return;
+	case EVENT_GROUP_CLOSED:
+	case EVENT_GROUP_ENDED:
+	case EVENT_GROUP_REMOVED:
+		follow_group(sim, record);
+		return;
+	case EVENT_HOLD_OPENED:
+	case EVENT_HOLD_EXTENDED:
+	case EVENT_HOLD_PROBING:
+	case EVENT_HOLD_CLOSED:
+		follow_hold(sim, record);
 		return;
 	case EVENT_QUEUE_DRAINED:
 		judge_drained(sim, queue, record);
@@ -696,6 +810,9 @@ bool model_is_claimable(
 		!lists(&claim->executors, store_name(store, stands->executor)))
 		return false;
 	if (stands->resume_until_ms != 0 && !is_on_host(sim, command->worker, stands->resume_host))
+		return false;
+	const struct model_hold *hold = model_hold(sim, stands);
+	if (hold && hold->state == MODEL_HELD)
 		return false;
 	return covers(sim, claim, stands->requires) && model_limit(sim, task) == LIMIT_NONE;
 }

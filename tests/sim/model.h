@@ -38,6 +38,25 @@ struct model_task {
 	struct model_lease lease;
 	uint32_t question; /* number of the last one that it asked */
 	uint32_t bulk;     /* the bulk action that changed it last */
+	int64_t claimed_event;
+	bool succeeds; /* it took the place of a task that ran */
+	uint32_t groups,
+		waits; /* bits of the groups that it named to wait for, and of those that have not ended since */
+};
+
+/* A group by its name, as events tell it. */
+struct model_group {
+	int64_t number;  /* as tasks name it; 0: not known */
+	int64_t removed; /* the number of the last one of this name that is gone */
+	bool ended;
+};
+
+enum model_hold_state { MODEL_FREE, MODEL_HELD, MODEL_PROBING, MODEL_RELEASING };
+
+struct model_hold {
+	enum model_hold_state state;
+	int64_t probing_event; /* since then one claim at a time tries */
+	int64_t until_ms;      /* wall: released a few at a time */
 };
 
 struct model_worker {
@@ -88,6 +107,8 @@ struct model {
 	struct queue_limits limits[WORD_QUEUES];
 	double full_ms
 		[WORD_QUEUES]; /* wall: when the bucket of the queue's rate is full again, counted from claims */
+	struct model_group groups[WORD_GROUPS];
+	struct model_hold holds[WORD_ACCOUNTS];
 	bool quarantined[WORD_SLOTS];
 	int64_t crashed_ms[WORD_SLOTS][2]; /* lease clock: the last crashes, newest first; INT64_MIN = none */
 	uint32_t bulks_ended[MODEL_BULKS_MAX]; /* the last ones, round and round */
@@ -130,6 +151,19 @@ const struct queue_limits *model_limits(const struct sim *sim, const struct mode
 
 /* A claim that is new was made: does the rate of its queue allow it? */
 bool model_take_permit(struct sim *sim, const struct model_task *task, int64_t wall_ms);
+
+/* The hold of the task's account; NULL: it names none. */
+struct model_hold *model_hold(struct sim *sim, const struct task *task);
+
+/* Does only the hold itself know whether the task may be claimed: its account is tried, or is released a few at a time? */
+bool model_hold_decides(struct sim *sim, const struct task *task, int64_t wall_ms);
+
+/* The task was created to wait for these groups, and is of that one. */
+void model_note_groups(struct sim *sim, struct model_task *task, const struct command_create *create);
+
+/* A turn begins, or a start, at that time: a bucket that would be full later than one filling from now is full then, because the clock may
+ * have been set back. */
+void model_note_clock(struct model *model, int64_t wall_ms);
 
 /* May this claimant take it now, by what the model knows? */
 bool model_is_claimable(

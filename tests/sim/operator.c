@@ -63,15 +63,19 @@ static void set_queue(struct sim *sim, struct actor *actor, uint32_t queue, enum
 	network_send(sim, slot);
 }
 
-/* One limit after another, each of which may be lifted again. What they hold back is to end all the same, so they stay until the end. */
+/* Some of its limits, together or one after another; each may be lifted again. What they hold back is to end all the same, so they stay
+ * until the end. */
 static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 {
-	static const uint32_t which[] = {LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_PER_KEY,
-		LIMITS_SET_SEQUENTIAL, LIMITS_SET_RATE, LIMITS_SET_RATE, LIMITS_SET_REVIEW, LIMITS_SET_FAIR,
-		LIMITS_SET_MAX_OPEN};
+	static const uint32_t which[] = {LIMITS_SET_CONCURRENCY, LIMITS_SET_PER_KEY, LIMITS_SET_SEQUENTIAL,
+		LIMITS_SET_RATE, LIMITS_SET_REVIEW, LIMITS_SET_FAIR, LIMITS_SET_MAX_OPEN};
+	uint32_t set = which[rng_below(&sim->rng, sizeof which / sizeof *which)];
 	uint32_t slot;
 	struct request *request = network_request(sim, actor, COMMAND_QUEUE_LIMIT, &slot);
 	struct rate rate = {.count = rng_below(&sim->rng, 4)};
+
+	for (size_t i = 0; i < sizeof which / sizeof *which; i++)
+		set |= rng_chance(&sim->rng, 2) ? which[i] : 0;
 
 	if (rate.count > 0)
 		rate = (struct rate){rate.count, 1 + rng_below(&sim->rng, 3),
@@ -79,7 +83,7 @@ static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 
 	request->command.queue_limit.queue = word_queues[queue];
 	request->command.queue_limit.patch = (struct limits_patch){
-		.set = which[rng_below(&sim->rng, sizeof which / sizeof *which)],
+		.set = set,
 		.wanted = {.concurrency = rng_chance(&sim->rng, 2) ? 0 : 1 + rng_below(&sim->rng, 6),
 			.per_key = rng_below(&sim->rng, 4),
 			.sequential = rng_chance(&sim->rng, 2),
@@ -88,6 +92,28 @@ static void limit_queue(struct sim *sim, struct actor *actor, uint32_t queue)
 			.fair = rng_chance(&sim->rng, 2),
 			.max_open = rng_chance(&sim->rng, 2) ? 0 : 1 + rng_below(&sim->rng, 40)},
 	};
+	network_send(sim, slot);
+}
+
+/* A group closes; now and then it is removed before its time, which is refused. */
+static void about_group(struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t which)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+
+	request->command.group.name = word_groups[which];
+	network_send(sim, slot);
+}
+
+static void about_hold(struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t which)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+
+	request->command.hold.credential = word_accounts[which];
+	if (kind == COMMAND_HOLD_SET && !rng_chance(&sim->rng, 4))
+		request->command.hold.until_ms =
+			clocks_now(&sim->clock).wall_ms + sim_paced_between(sim, 1000, 120000);
 	network_send(sim, slot);
 }
 
@@ -181,7 +207,15 @@ static void about_flow(struct sim *sim, struct actor *actor)
 	static const enum queue_state states[] = {QUEUE_OPEN, QUEUE_OPEN, QUEUE_PAUSED, QUEUE_DRAINING};
 	uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
 
-	switch (rng_below(&sim->rng, 8)) {
+	switch (rng_below(&sim->rng, 10)) {
+	case 8:
+		about_group(sim, actor, rng_chance(&sim->rng, 4) ? COMMAND_GROUP_REMOVE : COMMAND_GROUP_CLOSE,
+			rng_below(&sim->rng, WORD_GROUPS));
+		return;
+	case 9:
+		about_hold(sim, actor, rng_chance(&sim->rng, 2) ? COMMAND_HOLD_SET : COMMAND_HOLD_LIFT,
+			rng_below(&sim->rng, WORD_ACCOUNTS));
+		return;
 	case 5:
 		about_many(sim, actor);
 		return;
@@ -307,6 +341,12 @@ static void clear_up(struct sim *sim, struct actor *actor)
 	}
 	for (uint32_t i = 0; i < 4; i++)
 		about_schedule(sim, actor, COMMAND_SCHEDULE_REMOVE, i); /* what they have made is to end */
+	for (uint32_t i = 0; i < WORD_GROUPS; i++)
+		about_group(sim, actor, COMMAND_GROUP_CLOSE, i);
+	for (uint32_t i = 0; i < WORD_ACCOUNTS; i++) {
+		if (model->holds[i].state == MODEL_HELD)
+			about_hold(sim, actor, COMMAND_HOLD_LIFT, i);
+	}
 	for (uint32_t i = 0; i < model->live_count; i++)
 		clear_up_task(sim, actor, &model->tasks[model->live[i]]);
 	actor_wake_in(sim, actor, sim_paced_between(sim, 5000, 10000));
@@ -317,6 +357,12 @@ void operator_act(struct sim *sim, struct actor *actor)
 	if (sim->calm) {
 		clear_up(sim, actor);
 		return;
+	}
+	if (actor->numbers++ == 0) { /* most queues have limits from the beginning, so that they meet */
+		for (uint32_t i = 0; i < WORD_QUEUES; i++) {
+			if (!rng_chance(&sim->rng, 4))
+				limit_queue(sim, actor, i);
+		}
 	}
 	const struct model_task *task = rng_chance(&sim->rng, 2) ? needy_task(sim) : some_rare_task(sim);
 	uint32_t choice = rng_below(&sim->rng, 10);

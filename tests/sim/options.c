@@ -126,6 +126,7 @@ void options_expand(struct sim_options *options, uint64_t seed)
 	expand_network(options, &rng);
 	expand_faults(options, &rng);
 	options->remote = 1 + rng_below(&rng, 4);
+	options->rules.queue_age_ms = rng_chance(&rng, 4) ? rng_between(&rng, 1, 2000) : 0;
 }
 
 static void print_rules(const struct sim_options *options)
@@ -143,6 +144,7 @@ static void print_rules(const struct sim_options *options)
 		rules->retry_base_ms, rules->retry_max_ms, rules->crash_budget, rules->interruption_budget,
 		rules->timeout_ms, rules->max_attempts, rules->quarantine_window_ms,
 		rules->quarantine_trial_ms);
+	printf("           queue_age %" PRId64 "\n", rules->queue_age_ms);
 	printf("  keep     final %" PRId64 " ms or %" PRIu64 ", events %" PRId64 " ms or %" PRIu64
 	       ", step %u\n",
 		retention->final_ms, retention->finals_max, retention->event_ms, retention->events_max,

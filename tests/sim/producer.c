@@ -34,6 +34,17 @@ static void add_parents(struct sim *sim, struct request *request, struct name_li
 	}
 }
 
+/* Members and those that wait for them; an account that may be held. */
+static void add_flow(struct sim *sim, struct request *request)
+{
+	struct command_create *create = &request->command.create;
+
+	create->group = some_word(sim, word_groups, WORD_GROUPS, 4);
+	create->credential = some_word(sim, word_accounts, WORD_ACCOUNTS, 4);
+	create->blocked_by_groups = request_words(request, word_groups, WORD_GROUPS,
+		rng_chance(&sim->rng, 8) ? rng_below(&sim->rng, 1 << WORD_GROUPS) : 0);
+}
+
 /* Times are by the producer's own idea of the wall clock, which is the server's. */
 static void add_times(struct sim *sim, struct command_create *create)
 {
@@ -106,6 +117,7 @@ static void create(struct sim *sim, struct actor *actor)
 	add_requires(sim, request, &create->requires);
 	add_parents(sim, request, &create->parents);
 	create->runs_anyway = create->parents.count > 0 && rng_chance(&sim->rng, 3);
+	add_flow(sim, request);
 	add_times(sim, create);
 	add_keys(sim, actor, request);
 	add_workflow(sim, request);

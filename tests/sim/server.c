@@ -82,6 +82,7 @@ void server_start(struct sim *sim)
 
 	memory_fail_commits_with(server->backend, 0);
 	memory_set_full(server->backend, server->full);
+	model_note_clock(&sim->model, clocks_now(&sim->clock).wall_ms);
 	int r = store_open(server->backend, &options, &server->store);
 	if (r < 0) {
 		server->store = NULL;
@@ -411,6 +412,7 @@ void server_turn(struct sim *sim)
 	take_returns(server);
 	take_requests(sim);
 	cover_batch(sim);
+	model_note_clock(&sim->model, clocks_now(&sim->clock).wall_ms);
 	int r = store_turn(
 		server->store, clocks_now(&sim->clock), server->commands, server->count, server->results);
 	if (r < 0) {
@@ -441,6 +443,7 @@ void server_sweep(struct sim *sim)
 	server->count = 0;
 	server->move_count = 0;
 	server->scenery_moved = false;
+	model_note_clock(&sim->model, clocks_now(&sim->clock).wall_ms);
 	int r = store_sweep(server->store, clocks_now(&sim->clock));
 	if (r < 0) {
 		die_of(sim, r);

@@ -3,6 +3,8 @@
 const struct span word_queues[WORD_QUEUES] = {SPAN("default"), SPAN("high"), SPAN("low"), SPAN("night")};
 const struct span word_keys[WORD_KEYS] = {
 	SPAN("acme"), SPAN("bell"), SPAN("coop"), SPAN("dow"), SPAN("east")};
+const struct span word_groups[WORD_GROUPS] = {SPAN("fan"), SPAN("nightly"), SPAN("west")};
+const struct span word_accounts[WORD_ACCOUNTS] = {SPAN("team"), SPAN("mara")};
 const struct span word_slots[WORD_SLOTS] = {SPAN("slot-1"), SPAN("slot-2"), SPAN("slot-3"), SPAN("slot-4")};
 const struct span word_capabilities[WORD_CAPABILITIES] = {SPAN("gpu"), SPAN("net"), SPAN("big")};
 const struct span word_executors[WORD_EXECUTORS] = {SPAN("shell"), SPAN("agent")};

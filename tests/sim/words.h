@@ -17,6 +17,8 @@ enum {
 	WORD_GATES = 2,
 	WORD_EVENTS = 18,
 	WORD_KEYS = 5,
+	WORD_GROUPS = 3,
+	WORD_ACCOUNTS = 2,
 };
 
 extern const struct span word_queues[WORD_QUEUES];
@@ -25,7 +27,9 @@ extern const struct span word_capabilities[WORD_CAPABILITIES];
 extern const struct span word_executors[WORD_EXECUTORS];
 extern const struct span word_hosts[WORD_HOSTS];
 extern const struct span word_gates[WORD_GATES];
-extern const struct span word_keys[WORD_KEYS];     /* of concurrency */
+extern const struct span word_keys[WORD_KEYS]; /* of concurrency */
+extern const struct span word_groups[WORD_GROUPS];
+extern const struct span word_accounts[WORD_ACCOUNTS];
 extern const struct span word_events[WORD_EVENTS]; /* of workflows */
 
 /* Where the worker of that id lives: all instances of one on one host. */

@@ -468,6 +468,7 @@ struct model_task {
 	char id[16];
 	int key; /* MODEL_KEYS: none */
 	int32_t priority;
+	int64_t created_ms;
 	bool ready, claimed, final;
 	uint32_t attempt;
 };
@@ -518,6 +519,13 @@ static uint32_t model_live(const struct model *model, int key)
 static bool model_goes_before(
 	const struct model *model, const struct model_task *a, const struct model_task *b)
 {
+	int64_t age_ms = model->limits.fair ? 0 : model->world->options.rules.queue_age_ms;
+
+	if (age_ms != 0 && a->priority != b->priority) {
+		int64_t sooner =
+			(a->created_ms - a->priority * age_ms) - (b->created_ms - b->priority * age_ms);
+		return sooner != 0 ? sooner < 0 : a < b;
+	}
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
 	if (!model->limits.fair)
@@ -551,6 +559,7 @@ static void model_create(struct model *model)
 		return;
 	*task = (struct model_task){.key = (int)rng_below(&model->rng, MODEL_KEYS + 1),
 		.priority = (int32_t)rng_below(&model->rng, 3),
+		.created_ms = model->world->now.wall_ms,
 		.ready = true};
 	snprintf(task->id, sizeof task->id, "m%u", model->count++);
 	create(model->world, task->id, model_keys[task->key], task->priority);
@@ -661,9 +670,8 @@ static void model_crash(struct model *model)
 	memset(model->served, 0, sizeof model->served);
 }
 
-static void claims_get_what_looking_at_every_task_would_give(void **state)
+static void play_with_model(struct world *world)
 {
-	struct world *world = *state;
 	struct model *model = calloc(1, sizeof *model);
 
 	model->world = world;
@@ -695,8 +703,59 @@ static void claims_get_what_looking_at_every_task_would_give(void **state)
 		default:
 			model_end(model);
 		}
+		world->now.wall_ms += rng_below(&model->rng, 3);
 	}
 	free(model);
+}
+
+static void claims_get_what_looking_at_every_task_would_give(void **state)
+{
+	play_with_model(*state);
+}
+
+static void with_ageing_too(void **state)
+{
+	struct world *world = *state;
+
+	world->options.rules.queue_age_ms = 40;
+	world_crash(world);
+	play_with_model(world);
+}
+
+static void a_task_of_low_priority_is_claimed_in_the_end(void **state)
+{
+	struct world *world = *state;
+
+	world->options.rules.queue_age_ms = 1000;
+	world_crash(world);
+	create(world, "low", "", 0);
+	for (int i = 0; i < 3; i++) {
+		world->now.wall_ms += 25000;
+		create(world, (const char *[]){"one", "two", "three"}[i], "", 50);
+	}
+	assert_string_equal(claim_one(world), "one");
+	assert_string_equal(claim_one(world),
+		"low"); /* 50 steps of priority are 50 s: as long in line as the second, and created first */
+	assert_string_equal(claim_one(world), "two");
+	assert_string_equal(claim_one(world), "three");
+}
+
+static void a_fair_queue_does_not_age_and_its_next_task_does(void **state)
+{
+	struct world *world = *state;
+
+	world->options.rules.queue_age_ms = 1000;
+	world_crash(world);
+	fair(world, true);
+	create(world, "low", "k", 0);
+	world->now.wall_ms += 100000;
+	create(world, "high", "k", 50);
+	assert_string_equal(claim_one(world), "high"); /* of two in the fair queue the more urgent one */
+	struct command other = say_create("other", "p");
+	other.create.priority = 50;
+	assert_int_equal(world_run(world, &other)->refusal, REFUSED_NOTHING);
+	assert_string_equal(
+		claim_one(world), "low"); /* of the heads of two queues that which stands in line longer */
 }
 
 int main(void)
@@ -722,6 +781,9 @@ int main(void)
 		ON_BOTH(a_fair_queue_puts_its_next_task_forward_among_others),
 		ON_BOTH(a_queue_with_as_many_open_tasks_as_it_may_have_takes_no_new_one),
 		ON_BOTH(claims_get_what_looking_at_every_task_would_give),
+		ON_BOTH(with_ageing_too),
+		ON_BOTH(a_task_of_low_priority_is_claimed_in_the_end),
+		ON_BOTH(a_fair_queue_does_not_age_and_its_next_task_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

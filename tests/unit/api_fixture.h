@@ -364,6 +364,12 @@ int64_t store_event_base(const struct store *context)
 	return ((struct dialogue *)context)->base;
 }
 
+int64_t store_age_ms(const struct store *context)
+{
+	(void)context;
+	return 0;
+}
+
 const struct store_room *store_room(const struct store *context)
 {
 	static const struct store_room room;

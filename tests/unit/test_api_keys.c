@@ -31,14 +31,15 @@ static void open_keys_stand_in_claim_order_and_final_ones_behind_them(void **sta
 	(void)state;
 	rng_seed(&rng, 1);
 	for (int i = 0; i < 10000; i++) {
+		int64_t age_ms = i % 3;
 		struct task_outline a = any_outline(&rng), b = any_outline(&rng);
 		struct task left = {.seq = a.seq, .created_ms = a.created_ms, .priority = a.priority};
 		struct task right = {.seq = b.seq, .created_ms = b.created_ms, .priority = b.priority};
-		struct task_key one = task_key_of(&a), other = task_key_of(&b);
+		struct task_key one = task_key_of(&a, age_ms), other = task_key_of(&b, age_ms);
 		int order = task_key_order(&one, &other);
 		assert_int_equal(order, -task_key_order(&other, &one));
 		if (!one.final && !other.final)
-			assert_int_equal(order < 0, task_claim_order(&left, &right) < 0);
+			assert_int_equal(order < 0, task_claim_order(&left, &right, age_ms) < 0);
 		else if (one.final != other.final)
 			assert_int_equal(order < 0, other.final);
 		else
@@ -65,7 +66,7 @@ static void the_first_keys_are_kept_in_order_however_they_come(void **state)
 	task_keys_init(&keys, &arena, KEPT);
 	for (int i = 0; i < COUNT; i++) {
 		struct task_outline outline = any_outline(&rng);
-		all[i] = task_key_of(&outline);
+		all[i] = task_key_of(&outline, 0);
 		assert_int_equal(task_keys_add(&keys, &all[i]), 0);
 	}
 	qsort(all, COUNT, sizeof *all, by_order);
@@ -102,7 +103,8 @@ static void a_cursor_is_read_as_it_was_written(void **state)
 	static const struct task_key rows[] = {{.seq = 1, .final = true}, {.seq = INT64_MAX, .final = true},
 		{.seq = 7, .created_ms = 1700000000000, .priority = -50},
 		{.seq = INT64_MAX, .created_ms = INT64_MAX, .priority = INT32_MIN},
-		{.seq = 1, .created_ms = 0, .priority = INT32_MAX}};
+		{.seq = 1, .created_ms = 0, .priority = INT32_MAX}, {.seq = 3, .created_ms = -1},
+		{.seq = 3, .created_ms = -INT64_MAX}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -119,7 +121,8 @@ static void what_was_never_given_out_is_no_cursor(void **state)
 {
 	static const char *const rows[] = {"", "o", "f-", "f-0", "f-01", "f-1 ", "f-1-1", "f-A", "x-1",
 		"o-1-1", "o-1-1-", "o-1-1-0", "o-1-1-1-1", "o--1-1", "o-1z141z4-1-1", "f-3w5e11264sgsf",
-		"f-1y2p0ij32e8e8", "o-1-1y2p0ij32e8e8-1", "1.2", "o-1-1-1\n"};
+		"f-1y2p0ij32e8e8", "o-1-1y2p0ij32e8e8-1", "1.2", "o-1-1-1\n", "b-1-0-1",
+		"b-1-1y2p0ij32e8e8-1"};
 	struct task_key key;
 
 	(void)state;

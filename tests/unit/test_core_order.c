@@ -9,8 +9,8 @@ static struct task ordered(int32_t priority, int64_t created_ms, int64_t seq)
 
 static void assert_goes_first(struct task a, struct task b)
 {
-	assert_true(task_claim_order(&a, &b) < 0);
-	assert_true(task_claim_order(&b, &a) > 0);
+	assert_true(task_claim_order(&a, &b, 0) < 0);
+	assert_true(task_claim_order(&b, &a, 0) > 0);
 }
 
 static void higher_priority_goes_first(void **state)
@@ -41,7 +41,7 @@ static void a_task_is_equal_to_itself_alone(void **state)
 	struct task a = ordered(1, 2, 3);
 
 	(void)state;
-	assert_int_equal(task_claim_order(&a, &a), 0);
+	assert_int_equal(task_claim_order(&a, &a, 0), 0);
 }
 
 static void queue_and_waiting_time_do_not_matter(void **state)
@@ -64,12 +64,29 @@ static void the_order_is_transitive(void **state)
 	(void)state;
 	rng_seed(&rng, 11);
 	for (int round = 0; round < 20000; round++) {
+		int64_t age_ms = round % 4;
 		for (int i = 0; i < 3; i++)
 			t[i] = ordered((int32_t)rng_below(&rng, 3), rng_below(&rng, 3), rng_below(&rng, 3));
-		if (task_claim_order(&t[0], &t[1]) <= 0 && task_claim_order(&t[1], &t[2]) <= 0)
-			assert_true(task_claim_order(&t[0], &t[2]) <= 0);
-		assert_true((task_claim_order(&t[0], &t[1]) < 0) == (task_claim_order(&t[1], &t[0]) > 0));
+		if (task_claim_order(&t[0], &t[1], age_ms) <= 0 &&
+			task_claim_order(&t[1], &t[2], age_ms) <= 0)
+			assert_true(task_claim_order(&t[0], &t[2], age_ms) <= 0);
+		assert_true((task_claim_order(&t[0], &t[1], age_ms) < 0) ==
+			(task_claim_order(&t[1], &t[0], age_ms) > 0));
 	}
+}
+
+static void with_ageing_a_step_of_priority_is_worth_that_much_waiting(void **state)
+{
+	struct task low = ordered(0, 1000, 1), high = ordered(50, 1000 + 50 * 10, 2);
+
+	(void)state;
+	assert_true(
+		task_claim_order(&low, &high, 10) < 0); /* both stand in line since 1000: the first created */
+	assert_true(task_claim_order(&low, &high, 11) > 0);
+	assert_true(task_claim_order(&low, &high, 9) < 0);
+	assert_true(task_claim_order(&low, &high, 0) > 0);
+	low.priority = INT32_MIN, high.priority = INT32_MAX;
+	assert_true(task_claim_order(&low, &high, INT64_C(30) * 24 * 3600 * 1000) > 0);
 }
 
 int main(void)
@@ -81,6 +98,7 @@ int main(void)
 		TEST(a_task_is_equal_to_itself_alone),
 		TEST(queue_and_waiting_time_do_not_matter),
 		TEST(the_order_is_transitive),
+		TEST(with_ageing_a_step_of_priority_is_worth_that_much_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

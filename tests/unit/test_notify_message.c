@@ -72,6 +72,52 @@ static void alerts_are_what_needs_a_person(void **state)
 	assert_false(
 		wanted("x", "alerts", "{\"type\":\"worker.inactive\",\"data\":{\"ended\":\"shutdown\"}}"));
 	assert_false(wanted("x", "alerts", "{\"type\":\"task.completed\"}"));
+	assert_true(wanted("x", "alerts", "{\"type\":\"schedule.failing\",\"data\":{\"schedule\":\"s\"}}"));
+	assert_true(wanted("x", "alerts", "{\"type\":\"budget.spent\"}"));
+	assert_false(wanted("x", "alerts", "{\"type\":\"budget.near\"}"));
+}
+
+static void an_account_that_opens_by_itself_needs_no_person(void **state)
+{
+	(void)state;
+	assert_true(wanted("x", "alerts", "{\"type\":\"hold.opened\",\"data\":{\"credential\":\"team\"}}"));
+	assert_false(wanted("x", "alerts",
+		"{\"type\":\"hold.opened\",\"data\":{\"credential\":\"team\",\"retryAt\":5}}"));
+	assert_false(wanted("x", "alerts", "{\"type\":\"hold.closed\",\"data\":{\"credential\":\"team\"}}"));
+}
+
+static void a_line_says_what_the_event_of_a_queue_or_a_schedule_is_about(void **state)
+{
+	static const struct target people = {.name = "people", .format = FORMAT_NTFY};
+	static const struct {
+		const char *event, *says;
+	} rows[] = {
+		{"\"type\":\"schedule.failing\",\"data\":{\"schedule\":\"nightly\",\"inARow\":3}",
+			"schedule failing: nightly failures or skips in a row: 3"},
+		{"\"type\":\"hold.opened\",\"data\":{\"credential\":\"team\",\"retryAt\":1700000000000,\"message\":\"usage limit\"}",
+			"hold opened: team until 2023-11-14T22:13 UTC usage limit"},
+		{"\"type\":\"hold.opened\",\"data\":{\"credential\":\"team\"}", "hold opened: team"},
+		{"\"type\":\"queue.limited\",\"data\":{\"queue\":\"ci\",\"limit\":\"concurrency\",\"waiting\":12}",
+			"queue limited: ci ready tasks wait: 12 (concurrency)"},
+		{"\"type\":\"queue.idle\",\"data\":{\"queue\":\"ci\"}", "queue idle: ci"},
+		{"\"type\":\"group.ended\",\"data\":{\"group\":\"nightly\"}", "group ended: nightly"},
+		{"\"type\":\"budget.near\",\"data\":{\"queue\":\"q\",\"part\":\"usd\",\"limit\":1,\"used\":0.8}",
+			"budget near: q used 0.8 of 1 (usd)"},
+		{"\"type\":\"bulk.ended\",\"data\":{\"bulk\":\"b-7\",\"matched\":9,\"done\":7,\"skipped\":2}",
+			"bulk ended: b-7 changed 7 of 9 skipped 2"},
+	};
+	char text[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		cleanup(buf_done) struct buf out = {0};
+		snprintf(text, sizeof text, "{\"seq\":7,\"time\":0,%s}", rows[i].event);
+		cleanup(yyjson_doc_free_at) yyjson_doc *doc = event_of(text);
+		assert_int_equal(
+			message_put(&out, &people, "stint", "stint-1-7", yyjson_doc_get_root(doc)), 0);
+		assert_int_equal(buf_put_byte(&out, 0), 0);
+		assert_string_equal(out.data, rows[i].says);
+	}
 }
 
 static void an_event_is_told_as_a_cloud_event(void **state)
@@ -171,6 +217,8 @@ int main(void)
 		cmocka_unit_test(events_match_whole_types_or_groups),
 		cmocka_unit_test(what_a_process_prints_is_never_sent),
 		cmocka_unit_test(alerts_are_what_needs_a_person),
+		cmocka_unit_test(an_account_that_opens_by_itself_needs_no_person),
+		cmocka_unit_test(a_line_says_what_the_event_of_a_queue_or_a_schedule_is_about),
 		cmocka_unit_test(an_event_is_told_as_a_cloud_event),
 		cmocka_unit_test(what_is_too_long_goes_without_its_data_and_says_so),
 		cmocka_unit_test(a_line_names_title_queue_and_labels_of_the_task),

@@ -2202,25 +2202,25 @@ class Api:
         """Read a schedule: `GET /api/schedules/{id}`."""
         return self.call("GET", f"/api/schedules/{quote(id, safe='')}", repeatable=True)
 
-    def update_schedule(self, id: str, body: SchedulePatch | None = None) -> Schedule:
+    def update_schedule(self, id: str, body: SchedulePatch | None = None, *, if_match: str | None = None) -> Schedule:
         """Change a schedule; it starts from now: `PATCH /api/schedules/{id}`."""
-        return self.call("PATCH", f"/api/schedules/{quote(id, safe='')}", body={} if body is None else body)
+        return self.call("PATCH", f"/api/schedules/{quote(id, safe='')}", body={} if body is None else body, headers={"If-Match": if_match})
 
-    def remove_schedule(self, id: str) -> ScheduleGone:
+    def remove_schedule(self, id: str, *, if_match: str | None = None) -> ScheduleGone:
         """Remove a schedule; its tasks that wait for the one before are cancelled: `DELETE /api/schedules/{id}`."""
-        return self.call("DELETE", f"/api/schedules/{quote(id, safe='')}")
+        return self.call("DELETE", f"/api/schedules/{quote(id, safe='')}", headers={"If-Match": if_match})
 
-    def run_schedule(self, id: str, body: ScheduleRun | None = None) -> Task:
+    def run_schedule(self, id: str, body: ScheduleRun | None = None, *, if_match: str | None = None) -> Task:
         """Make a task of a schedule now: `POST /api/schedules/{id}/run`."""
-        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/run", body={} if body is None else body)
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/run", body={} if body is None else body, headers={"If-Match": if_match})
 
-    def pause_schedule(self, id: str) -> Schedule:
+    def pause_schedule(self, id: str, *, if_match: str | None = None) -> Schedule:
         """Make no more tasks: `POST /api/schedules/{id}/pause`."""
-        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/pause", body={})
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/pause", body={}, headers={"If-Match": if_match})
 
-    def resume_schedule(self, id: str) -> Schedule:
+    def resume_schedule(self, id: str, *, if_match: str | None = None) -> Schedule:
         """Go on from now: `POST /api/schedules/{id}/resume`."""
-        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/resume", body={})
+        return self.call("POST", f"/api/schedules/{quote(id, safe='')}/resume", body={}, headers={"If-Match": if_match})
 
     def next_of_schedule(self, id: str, *, n: int | None = None) -> ScheduleNext:
         """The next planned instants: `GET /api/schedules/{id}/next`."""

@@ -610,28 +610,28 @@ export abstract class Api {
   }
 
   /** Change a schedule; it starts from now: `PATCH /api/schedules/{id}`. */
-  updateSchedule(id: string, body: SchedulePatch = {}, options: CallOptions = {}): Promise<Schedule> {
-    return this.call("PATCH", `/api/schedules/${encodeURIComponent(id)}`, { body }, options);
+  updateSchedule(id: string, body: SchedulePatch = {}, options: { ifMatch?: string } & CallOptions = {}): Promise<Schedule> {
+    return this.call("PATCH", `/api/schedules/${encodeURIComponent(id)}`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** Remove a schedule; its tasks that wait for the one before are cancelled: `DELETE /api/schedules/{id}`. */
-  removeSchedule(id: string, options: CallOptions = {}): Promise<ScheduleGone> {
-    return this.call("DELETE", `/api/schedules/${encodeURIComponent(id)}`, {}, options);
+  removeSchedule(id: string, options: { ifMatch?: string } & CallOptions = {}): Promise<ScheduleGone> {
+    return this.call("DELETE", `/api/schedules/${encodeURIComponent(id)}`, { headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** Make a task of a schedule now: `POST /api/schedules/{id}/run`. */
-  runSchedule(id: string, body: ScheduleRun = {}, options: CallOptions = {}): Promise<Task> {
-    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/run`, { body }, options);
+  runSchedule(id: string, body: ScheduleRun = {}, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/run`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** Make no more tasks: `POST /api/schedules/{id}/pause`. */
-  pauseSchedule(id: string, options: CallOptions = {}): Promise<Schedule> {
-    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/pause`, { body: {} }, options);
+  pauseSchedule(id: string, options: { ifMatch?: string } & CallOptions = {}): Promise<Schedule> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/pause`, { body: {}, headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** Go on from now: `POST /api/schedules/{id}/resume`. */
-  resumeSchedule(id: string, options: CallOptions = {}): Promise<Schedule> {
-    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/resume`, { body: {} }, options);
+  resumeSchedule(id: string, options: { ifMatch?: string } & CallOptions = {}): Promise<Schedule> {
+    return this.call("POST", `/api/schedules/${encodeURIComponent(id)}/resume`, { body: {}, headers: { "If-Match": options.ifMatch } }, options);
   }
 
   /** The next planned instants: `GET /api/schedules/{id}/next`. */

@@ -108,7 +108,7 @@ void schedule_read_one(struct api_call *call)
 {
 	struct schedule_document document;
 
-	if (query_read(call, NULL, 0) && find(call, &document))
+	if (query_read(call, NULL, 0) && find(call, &document) && task_etag(call, document.state->version))
 		call_reply(call, 200, put_schedule(call, call->body, &document));
 }
 
@@ -185,7 +185,8 @@ static void fill(struct api_call *call, const struct schedule_form *said, bool c
 
 	if (!command)
 		return;
-	command->if_version = version;
+	if (command->if_version == 0) /* without If-Match: what was read for the merge */
+		command->if_version = version;
 	command->schedule = (struct command_schedule){
 		.schedule = said->schedule,
 		.create = &said->task.create,
@@ -270,7 +271,8 @@ static void reply_with(struct api_call *call, int status, struct span id, const 
 	struct schedule_document document;
 
 	call->reply.event_seq = result->event_seq;
-	if (!call_has_failed(call, store_read_schedule(call->store, id, &document)))
+	if (!call_has_failed(call, store_read_schedule(call->store, id, &document)) &&
+		task_etag(call, document.state->version))
 		call_reply(call, status, put_schedule(call, call->body, &document));
 }
 
@@ -297,8 +299,13 @@ void schedule_patch_finish(struct api_call *call, const struct result *results)
 {
 	struct schedule_form *said = call->detail;
 
-	if (results[0].refusal == REFUSED_VERSION_MISMATCH && said->tries++ < PATCH_TRIES_MAX) {
+	bool was_asked = call->request->if_match.data && !span_equal(call->request->if_match, SPAN("*"));
+	if (results[0].refusal == REFUSED_VERSION_MISMATCH && !was_asked && said->tries++ < PATCH_TRIES_MAX) {
 		schedule_patch_begin(call); /* somebody was faster: merge with what is there now */
+		return;
+	}
+	if (results[0].refusal == REFUSED_VERSION_MISMATCH) {
+		api_refuse(call, REFUSED_VERSION_MISMATCH, "The schedule has changed since that version.");
 		return;
 	}
 	if (!call_is_refused(call, &results[0]))

@@ -102,7 +102,7 @@ struct approvals {
 static int gather(void *context, const struct task_outline *outline)
 {
 	struct approvals *approvals = context;
-	struct task_key key = task_key_of(outline);
+	struct task_key key = task_key_of(outline, store_age_ms(approvals->call->store));
 
 	if ((outline->state != TASK_REVIEW && outline->state != TASK_ASKING) ||
 		!principal_may_see(approvals->call, outline))

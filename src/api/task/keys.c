@@ -13,12 +13,13 @@ enum {
 
 #define SIGN_BIT (UINT32_C(1) << 31) /* flipped, so that a priority is a number without a sign */
 
-struct task_key task_key_of(const struct task_outline *outline)
+struct task_key task_key_of(const struct task_outline *outline, int64_t age_ms)
 {
 	if (task_state_is_final(outline->state))
 		return (struct task_key){.seq = outline->seq, .final = true};
-	return (struct task_key){
-		.created_ms = outline->created_ms, .seq = outline->seq, .priority = outline->priority};
+	return (struct task_key){.created_ms = task_line_ms(outline->priority, outline->created_ms, age_ms),
+		.seq = outline->seq,
+		.priority = age_ms != 0 ? 0 : outline->priority};
 }
 
 int task_key_order(const struct task_key *a, const struct task_key *b)
@@ -43,9 +44,10 @@ int task_key_put(struct buf *out, const struct task_key *key)
 	base36_encode((uint64_t)key->seq, seq);
 	if (key->final)
 		return buf_printf(out, "f-%s", seq);
+	bool before = key->created_ms < 0;
 	base36_encode((uint32_t)key->priority ^ SIGN_BIT, priority);
-	base36_encode((uint64_t)key->created_ms, created);
-	return buf_printf(out, "o-%s-%s-%s", priority, created, seq);
+	base36_encode((uint64_t)(before ? -key->created_ms : key->created_ms), created);
+	return buf_printf(out, "%s-%s-%s-%s", before ? "b" : "o", priority, created, seq);
 }
 
 /* Reads exactly `count` numbers separated by dashes; otherwise -EINVAL. */
@@ -68,18 +70,19 @@ int task_key_read(struct span text, struct task_key *ret_key)
 {
 	uint64_t parts[CURSOR_PARTS] = {0};
 
-	if (text.len < 3 || (text.data[0] != 'o' && text.data[0] != 'f') || text.data[1] != '-')
+	if (text.len < 3 || !memchr("obf", text.data[0], 3) || text.data[1] != '-')
 		return -EINVAL;
-	bool final = text.data[0] == 'f';
+	bool final = text.data[0] == 'f', before = text.data[0] == 'b';
 	if (read_parts((struct span){text.data + 2, text.len - 2}, final ? 1 : CURSOR_PARTS, parts) < 0)
 		return -EINVAL;
 	uint64_t seq = parts[final ? 0 : 2];
-	if (seq == 0 || seq > INT64_MAX || (!final && (parts[0] > UINT32_MAX || parts[1] > INT64_MAX)))
+	if (seq == 0 || seq > INT64_MAX || (!final && (parts[0] > UINT32_MAX || parts[1] > INT64_MAX)) ||
+		(before && parts[1] == 0))
 		return -EINVAL;
 	*ret_key = (struct task_key){.seq = (int64_t)seq, .final = final};
 	if (!final) {
 		ret_key->priority = (int32_t)((uint32_t)parts[0] ^ SIGN_BIT);
-		ret_key->created_ms = (int64_t)parts[1];
+		ret_key->created_ms = before ? -(int64_t)parts[1] : (int64_t)parts[1];
 	}
 	return 0;
 }

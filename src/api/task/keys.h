@@ -16,12 +16,12 @@
 
 struct task_key {
 	int64_t created_ms,
-		seq; /* created_ms and priority are 0 for final tasks, which are ordered by seq alone */
-	int32_t priority;
+		seq;      /* created_ms and priority are 0 for final tasks, which are ordered by seq alone */
+	int32_t priority; /* 0 with queue.ageMs: then created_ms is since when it stands in line */
 	bool final;
 };
 
-struct task_key task_key_of(const struct task_outline *outline);
+struct task_key task_key_of(const struct task_outline *outline, int64_t age_ms);
 
 /* Negative: a stands before b. */
 int task_key_order(const struct task_key *a, const struct task_key *b);

@@ -74,7 +74,8 @@ static bool is_by_age(const struct task_list *list)
 
 static struct task_key key_of(const struct task_list *list, const struct task_outline *outline)
 {
-	return is_by_age(list) ? (struct task_key){.seq = outline->seq, .final = true} : task_key_of(outline);
+	return is_by_age(list) ? (struct task_key){.seq = outline->seq, .final = true}
+			       : task_key_of(outline, store_age_ms(list->call->store));
 }
 
 /* ---- choosing --------------------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static struct task_key key_of(const struct task_list *list, const struct task_ou
 static int gather(void *context, const struct task_outline *outline)
 {
 	struct task_list *list = context;
-	struct task_key key = task_key_of(outline);
+	struct task_key key = task_key_of(outline, store_age_ms(list->call->store));
 
 	if (!task_filter_takes_outline(list->call, &list->filter, outline) ||
 		(list->continues && task_key_order(&key, &list->after) <= 0))
@@ -145,7 +146,7 @@ static bool is_passed(const struct task_list *list, const struct task_key *key)
 static bool still_belongs(const struct task_list *list, const struct task_key *key, const struct task *task)
 {
 	struct task_outline outline = task_outline_of(task);
-	struct task_key now = task_key_of(&outline);
+	struct task_key now = task_key_of(&outline, store_age_ms(list->call->store));
 
 	if (!task_filter_takes_outline(list->call, &list->filter, &outline))
 		return false;

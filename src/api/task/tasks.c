@@ -19,6 +19,13 @@ enum {
 
 /* ---- read ------------------------------------------------------------------------------------------- */
 
+/* The work on a task may read what it has created, and change nothing in that. */
+static bool is_own_subtask(const struct api_call *call, const struct task *task)
+{
+	return call->who.task_seq != 0 && task->subtask_of == call->who.task_seq &&
+		call->route->method == HTTP_METHOD_GET;
+}
+
 bool task_find(struct api_call *call, struct task_document *ret_document)
 {
 	int64_t seq;
@@ -26,7 +33,8 @@ bool task_find(struct api_call *call, struct task_document *ret_document)
 	int r = store_find_task(call->store, call->params[0], &seq);
 	if (r == 0)
 		r = store_read_task(call->store, seq, call->now, call->arena, ret_document);
-	if (r == 0 && !principal_sees(call, &ret_document->task))
+	if (r == 0 && !principal_sees(call, &ret_document->task) &&
+		!is_own_subtask(call, &ret_document->task))
 		r = -ENOENT;
 	return !call_has_failed(call, r);
 }
@@ -245,8 +253,7 @@ static void refuse_patch(struct api_call *call, const struct result *result)
 		parent_refuse(call, result);
 		return;
 	}
-	if (result->task.seq != 0)
-		buf_printf(&members, "\"state\":\"%s\"", task_state_name(result->task.state));
+	call_put_result(&members, result);
 	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result), &members);
 }
 

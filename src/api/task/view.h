@@ -77,7 +77,7 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 /* "warnings":[…], left out without warnings. */
 void warnings_put(struct json_object *object, struct span warnings);
 
-/* The ETag of the reply: that version. False: there is no memory for it, so the call was refused. */
+/* The ETag of the reply, of a task or a schedule: that version. False: there is no memory for it, so the call was refused. */
 bool task_etag(struct api_call *call, int64_t version);
 
 /* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */

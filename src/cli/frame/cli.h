@@ -73,7 +73,7 @@ _Noreturn void cli_exit(struct cli *cli, int status);
 struct span cli_span(struct cli *cli, const struct buf *text);
 
 /* Progress, on a line of standard error that is drawn over itself: a bar, the counts, and as much of the note as fits. What
- * is said or written next takes its place. Nothing with --quiet, or where a line cannot be drawn over. */
+ * is said or written next takes its place. The counts are the window's title until the run ends. Nothing with --quiet, or where a line cannot be drawn over. */
 void cli_progress(struct cli *cli, int percent, const char *counts, const char *note);
 
 /* Data, on standard output. A fault is kept until cli_flush(), which ends the run with it. */

@@ -39,6 +39,7 @@ static _Noreturn void die(struct cli *cli, int fault)
 _Noreturn void cli_exit(struct cli *cli, int status)
 {
 	cli_flush(cli);
+	term_title_back();
 	exit(status);
 }
 
@@ -94,6 +95,15 @@ static void wipe_progress(struct cli *cli)
 	cli->progress_drawn = false;
 }
 
+static void put_title(struct cli *cli, const char *counts)
+{
+	cleanup(buf_done) struct buf clean = {0};
+
+	buf_init(&clean, LINE_BYTES_MAX);
+	if (text_clean(&clean, span_of(counts), cli->term.utf8, false) == 0)
+		term_title(cli_text(cli, "%.*s", SPAN_ARGS(buf_span(&clean))));
+}
+
 /* On one line, whatever the terminal's width: the note gives way first, then the bar. */
 void cli_progress(struct cli *cli, int percent, const char *counts, const char *note)
 {
@@ -114,6 +124,8 @@ void cli_progress(struct cli *cli, int percent, const char *counts, const char *
 	rest = rest < NOTE_WIDTH_MAX ? rest : NOTE_WIDTH_MAX;
 	text_fit(&cut, buf_span(&clean), rest > 0 ? (size_t)rest : 0, term->utf8);
 	fputs("\r\033[K", stderr);
+	if (term->titles)
+		put_title(cli, counts);
 	for (int i = 0; i < bar; i++)
 		fputs(i < percent * bar / 100 ? (term->utf8 ? "━" : "=") : (term->utf8 ? "─" : "-"), stderr);
 	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",

@@ -414,6 +414,7 @@ int cli_run(int argc, char **argv)
 	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
 			   : cli_fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
 	int wrote = cli_flush(&cli);
+	term_title_back();
 	http_client_free(cli.client);
 	args_done(&cli.args);
 	buf_done(&cli.out);

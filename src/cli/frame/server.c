@@ -568,11 +568,26 @@ struct follow_stream {
 	const struct follow *follow;
 	struct span after; /* from here, until an event came with its own place */
 	struct sse sse;
-	int ended;  /* what the caller returned */
-	bool moved; /* an event came since the last connection */
-	bool met;   /* the server was there once: it will come back */
-	bool said;  /* … that it is away */
+	int ended;                 /* what the caller returned */
+	bool moved;                /* an event came since the last connection */
+	bool met;                  /* the server was there once: it will come back */
+	bool said;                 /* … that it is away */
+	struct http_client *other; /* for what the caller asks meanwhile */
 };
+
+/* The caller may ask the server for something while the stream goes on: by a connection of its own. */
+static void begin_call(struct follow_stream *stream)
+{
+	struct http_client *streams = stream->cli->client;
+
+	stream->cli->client = stream->other;
+	stream->other = streams;
+}
+
+static void end_call(struct follow_stream *stream)
+{
+	begin_call(stream); /* the same way back */
+}
 
 static int on_event(void *context, const struct sse_event *event)
 {
@@ -583,7 +598,9 @@ static int on_event(void *context, const struct sse_event *event)
 	if (r < 0)
 		return r;
 	stream->moved = true;
+	begin_call(stream);
 	stream->ended = stream->follow->each(stream->follow->context, yyjson_doc_get_root(doc));
+	end_call(stream);
 	yyjson_doc_free(doc);
 	return stream->ended != 0 ? -ECANCELED : 0;
 }
@@ -602,8 +619,11 @@ static int read_stream(struct follow_stream *stream, struct http_answer *answer)
 			return r;
 		http_answer_take(answer, body.len);
 		silent_ms = body.len > 0 ? 0 : silent_ms + idle_ms;
-		if (stream->follow->idle)
+		if (stream->follow->idle) {
+			begin_call(stream);
 			stream->ended = stream->follow->idle(stream->follow->context);
+			end_call(stream);
+		}
 		if (stream->ended != 0)
 			return -ECANCELED;
 		r = silent_ms > STREAM_DEAD_MS ? -ETIMEDOUT : http_client_more(cli->client, idle_ms);
@@ -714,5 +734,6 @@ int server_follow(struct cli *cli, const struct follow *follow)
 		r = follow_once(&stream, &failures);
 	sse_done(&stream.sse);
 	http_client_hang_up(cli->client);
+	http_client_free(stream.other);
 	return r;
 }

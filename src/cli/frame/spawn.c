@@ -20,6 +20,7 @@
 
 enum {
 	LOOK_MS = 5,
+	NOTICE_MS = 2000,
 };
 
 /* In the child. The parent may have died before prctl() was called: then no signal would come when it dies. */
@@ -234,6 +235,27 @@ int spawn_pager(struct span text)
 	sigaction(SIGINT, &before_int, NULL);
 	sigaction(SIGPIPE, &before_pipe, NULL);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT : 0;
+}
+
+void spawn_notice(const char *title, const char *text)
+{
+	const char *const argv[] = {"notify-send", "--app-name=stint", "--", title, text, NULL};
+	int status, null = -1;
+
+	if (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"))
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return;
+	pid_t pid = spawn_start(argv, NULL, null);
+	close(null);
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + NOTICE_MS;
+	while (pid > 0 && !spawn_has_ended(pid, &status)) {
+		if (clock_ms(CLOCK_MONOTONIC) >= until_ms) {
+			spawn_end(pid, 0);
+			return;
+		}
+		poll(NULL, 0, LOOK_MS);
+	}
 }
 
 int spawn_become(const char *const *argv)

@@ -54,5 +54,8 @@ int spawn_and_hear(const char *const *argv, struct buf *said);
  * wanted (PAGER is empty or cat), and nothing was shown. */
 int spawn_pager(struct span text);
 
+/* A notice on the person's desktop, by notify-send; nothing happens where there is none. */
+void spawn_notice(const char *title, const char *text);
+
 /* Becomes that program. Comes back only if that fails, with a negative errno. */
 int spawn_become(const char *const *argv);

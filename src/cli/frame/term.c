@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -69,6 +70,28 @@ static size_t height_of(int fd, bool tty)
 	return tty && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
+/* ---- the title of the window --------------------------------------------------------------------------------- */
+
+/* The terminal keeps the title that was, so that it can be put back; nobody else knows that title. */
+#define TITLE_KEEP "\033[22;2t"
+#define TITLE_BACK "\033[23;2t"
+
+static volatile sig_atomic_t title_is_ours;
+
+/* Those that have a title know both escapes, or pass over the one that they do not know. The console of Linux has none. */
+static bool has_title(void)
+{
+	static const char *const begins[] = {"xterm", "tmux", "screen", "rxvt", "alacritty", "foot",
+		"konsole", "vte", "gnome", "st-", "wezterm"};
+	const char *term = getenv("TERM");
+
+	for (size_t i = 0; term && i < sizeof begins / sizeof *begins; i++) {
+		if (strncmp(term, begins[i], strlen(begins[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 void term_look(struct term *term, enum color_wish wish)
 {
 	term->tty = isatty(STDOUT_FILENO);
@@ -79,17 +102,32 @@ void term_look(struct term *term, enum color_wish wish)
 	term->glyphs = term->utf8 && !(term->tty && is_dumb());
 	term->moves = term->tty && !is_dumb();
 	term->talk_moves = term->talk_tty && !is_dumb();
+	term->titles = term->talk_moves && has_title();
 	term->width = width_of(STDOUT_FILENO, term->tty);
 	term->talk_width = width_of(STDERR_FILENO, term->talk_tty);
 	term->height = height_of(STDOUT_FILENO, term->tty);
 }
 
+void term_title(const char *text)
+{
+	fprintf(stderr, "%s\033]2;%s\007", title_is_ours ? "" : TITLE_KEEP, text);
+	title_is_ours = 1;
+}
+
+void term_title_back(void)
+{
+	if (title_is_ours)
+		fputs(TITLE_BACK, stderr);
+	title_is_ours = 0;
+}
+
 /* Only what a signal handler may: a write, and the signal once more with its usual effect. */
 static void wipe_and_end(int number)
 {
-	static const char wipe[] = "\r\033[K";
+	static const char wipe[] = "\r\033[K", wipe_all[] = TITLE_BACK "\r\033[K";
+	bool all = title_is_ours != 0;
 
-	if (write(STDERR_FILENO, wipe, sizeof wipe - 1) < 0) {
+	if (write(STDERR_FILENO, all ? wipe_all : wipe, (all ? sizeof wipe_all : sizeof wipe) - 1) < 0) {
 		/* there is no terminal any more */
 	}
 	raise(number);

@@ -32,6 +32,7 @@ struct term {
 	bool talk_moves; /* … on standard error */
 	bool utf8;
 	bool glyphs; /* signs beyond ASCII may stand for states: with letters beyond ASCII, and not on a dumb terminal */
+	bool titles;       /* standard error's terminal has a window title that may be set and put back */
 	size_t width;      /* columns; 0: no limit */
 	size_t talk_width; /* … of standard error */
 	size_t height;     /* lines of standard output; 0: no limit */
@@ -40,8 +41,12 @@ struct term {
 /* By the descriptors, and NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS and the locale of the environment. */
 void term_look(struct term *term, enum color_wish wish);
 
-/* A line that is drawn on standard error over and over is wiped when INT or TERM ends us. */
+/* A line that is drawn on standard error over and over is wiped, and the window title put back, when INT or TERM ends us. */
 void term_wipe_at_signals(void);
+
+/* The title of the window, until term_title_back(): a clean text. */
+void term_title(const char *text);
+void term_title_back(void);
 
 /* The escape that begins a colour, and the one that ends it; empty without colour. */
 const char *term_paint(bool color, enum paint paint);

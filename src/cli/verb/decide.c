@@ -3,9 +3,13 @@
  * the answer "yes" and a denial an answer that says no; the task goes on with either. To one that was reported for
  * review they are verdicts at its gates.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/take.h"
+#include "cli/frame/spawn.h"
+#include "cli/frame/text.h"
+#include "cli/frame/when.h"
 #include "cli/verb/task_view.h"
 #include "cli/verb/verbs.h"
 
@@ -83,8 +87,118 @@ static int show_needs(struct cli *cli)
 	return r < 0 ? cli_fail_fault(cli, r) : 0;
 }
 
+/* ---- inbox --follow ----------------------------------------------------------------------------------------------- */
+
+static bool needs_somebody(yyjson_val *event)
+{
+	static const char *const types[] = {"task.asked", "gate.opened", "task.reviewed", "task.blocked"};
+	struct span type = field_text(event, "type");
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		if (span_equal(type, span_of(types[i])))
+			return true;
+	}
+	return span_equal(type, SPAN("task.failed")) &&
+		span_equal(field_text(field_get(event, "data"), "state"), SPAN("failed"));
+}
+
+/* One event may come behind another of the same turn: what the task needs now is asked for, and told once. */
+struct news {
+	struct cli *cli;
+	char told[200]; /* what was told last */
+};
+
+/* Nothing that it makes stays: it goes on for days. */
+static void tell_need(struct news *news, yyjson_val *event, yyjson_val *task)
+{
+	struct cli *cli = news->cli;
+	yyjson_val *why = field_get(task, "why");
+	struct span id = field_text(task, "id"), said = field_text(why, "text"),
+		    help = field_text(why, "try");
+	cleanup(buf_done) struct buf clock = {0}, text = {0}, clean = {0};
+	char told[sizeof news->told];
+
+	buf_init(&clock, 64);
+	buf_init(&text, 1 << 20);
+	buf_init(&clean, 1 << 20);
+	struct span state = field_text(task, "state");
+	snprintf(told, sizeof told, "%.*s %.*s %.*s", SPAN_ARGS(id), SPAN_ARGS(state), SPAN_ARGS(said));
+	if (strcmp(news->told, told) == 0)
+		return;
+	strcpy(news->told, told);
+	when_put_time(&clock, field_int(event, "time", cli->now_ms), cli->now_ms);
+	buf_printf(&text, "%.*s is %.*s. %.*s", SPAN_ARGS(id), SPAN_ARGS(state), SPAN_ARGS(said));
+	text_clean(&clean, cli_span(cli, &text), cli->term.utf8, false);
+	size_t indent = text_width(cli_span(cli, &clock)) + 2;
+	cli_put_painted(cli, PAINT_DIM, buf_span(&clock));
+	cli_put(cli, "  ");
+	text_wrap(&cli->out, cli_span(cli, &clean), cli->term.tty ? cli->term.width : 0, indent, indent);
+	cli_put(cli, "\n");
+	buf_clear(&text);
+	buf_printf(&text, "%.*s", SPAN_ARGS(help));
+	buf_put_byte(&text, 0);
+	cli_hint(cli, help.len > 0 ? cli_span(cli, &text).data : NULL);
+	if (cli->term.tty && buf_put_byte(&clean, 0) == 0)
+		spawn_notice("stint needs you", clean.data);
+}
+
+static int on_news(void *context, yyjson_val *event)
+{
+	struct news *news = context;
+	struct cli *cli = news->cli;
+	cleanup(reply_done) struct reply reply = {0};
+
+	if (!needs_somebody(event))
+		return 0;
+	if (cli->output == OUTPUT_JSONL) {
+		cli_put_value(cli, event);
+		cli_put(cli, "\n");
+		return cli_flush(cli);
+	}
+	const struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks/*",
+		.names = {field_cstr(cli, event, "task")},
+		.query = SPAN("include=why"),
+		.optional = true};
+	if (server_ask(cli, &question, &reply) == 0)
+		tell_need(news, event, reply.root);
+	return cli_flush(cli);
+}
+
+static int on_quiet(void *context)
+{
+	(void)context;
+	return cli_reader_is_gone() ? FOLLOW_DONE : 0;
+}
+
+static int begin_anew(void *context, struct span *ret_after)
+{
+	struct news *news = context;
+
+	return server_newest_cursor(news->cli, ret_after);
+}
+
+static int follow_needs(struct cli *cli)
+{
+	struct news news = {.cli = cli};
+	struct follow follow = {.each = on_news, .idle = on_quiet, .lost = begin_anew, .context = &news};
+
+	int r = server_newest_cursor(cli, &follow.after);
+	if (r == 0)
+		r = server_follow(cli, &follow);
+	return r == FOLLOW_DONE ? 0 : r;
+}
+
+static const struct flag inbox_flags[] = {
+	{"follow", 'f', FLAG_SWITCH,
+		.text = "a line, and a notice on the desktop, each time that something needs you; until a signal"},
+	{0},
+};
+
 static int run_inbox(struct cli *cli)
 {
+	if (args_has(&cli->args, "follow"))
+		return follow_needs(cli);
 	bool people = cli->output == OUTPUT_TABLE || (cli->output == OUTPUT_AUTO && cli->term.tty);
 
 	return people ? show_needs(cli) : view_run_list(cli);
@@ -95,8 +209,10 @@ const struct verb verb_inbox = {
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "what waits for you",
 	.text = "Lists what needs a person: questions of tasks, gates of tasks in review, and tasks that are blocked. Elsewhere than on a "
-		"terminal, and with --json, questions and gates alone: what stint approve takes.",
-	.examples = "stint inbox\nstint inbox -o id\n",
+		"terminal, and with --json, questions and gates alone: what stint approve takes. With --follow: what comes from now on, tasks that "
+		"have failed for good, too.",
+	.flags = inbox_flags,
+	.examples = "stint inbox\nstint inbox -o id\nstint inbox --follow\n",
 	.list = &approvals,
 	.run = run_inbox,
 };

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "cli/frame/text.h"
 #include "cli/verb/bulk.h"
 #include "cli/verb/group_view.h"
 #include "cli/verb/task_view.h"
+
+enum {
+	FAILED_SHOWN = 10, /* members whose failure is shown */
+	SHOW_BAR = 24,
+};
 
 static struct span is_closed(struct cli *cli, yyjson_val *group)
 {
@@ -66,6 +72,55 @@ const char *group_counts(struct cli *cli, yyjson_val *group)
 	return text[0] ? text : "no tasks";
 }
 
+const char *group_left(struct cli *cli, yyjson_val *group, int64_t spent_ms, int64_t ended_before)
+{
+	int64_t tasks = field_int(group, "tasks", 0), open = field_int(group, "open", 0);
+	int64_t ended = tasks - open - ended_before;
+
+	if (open == 0 || ended <= 0 || spent_ms <= 0)
+		return NULL;
+	double left_ms = (double)spent_ms * (double)open / (double)ended;
+	return left_ms < 1000 ? NULL
+			      : cli_text(cli, "about %.*s", SPAN_ARGS(view_duration(cli, (int64_t)left_ms)));
+}
+
+void group_put_failed(struct cli *cli, const char *name)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks",
+		.query = span_of(cli_text(cli, "group=%.*s&state=failed,cancelled,blocked&limit=%d",
+			SPAN_ARGS(cli_encode(cli, span_of(name))), FAILED_SHOWN)),
+		.optional = true};
+	cleanup(reply_done) struct reply reply = {0};
+	size_t at, count;
+	yyjson_val *task;
+
+	if (server_ask(cli, &question, &reply) != 0)
+		return;
+	yyjson_arr_foreach(reply.root, at, count, task)
+	{
+		const char *id = field_cstr(cli, task, "id");
+		const char *error = field_cstr(cli, field_get(task, "error"), "message");
+		struct state_mark mark = view_state_mark(cli, field_text(task, "state"));
+		cli_put_painted(cli, mark.paint, mark.text);
+		cli_put_sentence(cli, text_width(mark.text) + 2 + strlen(id) + 2, "  %s  %s", id,
+			error[0] ? error : field_cstr(cli, task, "title"));
+	}
+}
+
+/* How far it is, as a bar, and how long the rest takes. */
+static const char *progress_of(struct cli *cli, yyjson_val *group)
+{
+	int64_t tasks = field_int(group, "tasks", 0), open = field_int(group, "open", 0);
+	const char *left =
+		group_left(cli, group, cli->now_ms - field_int(group, "createdAt", cli->now_ms), 0);
+
+	if (!cli->term.tty || open == 0)
+		return "";
+	return cli_text(cli, "  %.*s%s%s%s", SPAN_ARGS(view_bar(cli, tasks - open, tasks, SHOW_BAR)),
+		left ? "  " : "", left ? left : "", left ? " left" : "");
+}
+
 static int run_show(struct cli *cli)
 {
 	const char *name = args_plain(&cli->args, 0);
@@ -78,8 +133,11 @@ static int run_show(struct cli *cli)
 	if (span_equal(state, SPAN("ended")))
 		cli_put(cli, "%s has ended\n", name);
 	else
-		cli_put(cli, "%s is %.*s, %lld of %lld ended\n", name, SPAN_ARGS(state), tasks - open, tasks);
+		cli_put(cli, "%s is %.*s, %lld of %lld ended%s\n", name, SPAN_ARGS(state), tasks - open,
+			tasks, progress_of(cli, reply.root));
 	cli_put(cli, "%s\n", group_counts(cli, reply.root));
+	if (cli->term.tty)
+		group_put_failed(cli, name);
 	return 0;
 }
 
@@ -89,8 +147,8 @@ const struct verb verb_group_show = {
 	.offer = OFFER_GROUPS,
 	.gives = GIVES_JSON,
 	.brief = "how far it is",
-	.text = "Shows whether the group is open, closed or has ended, and its tasks by state. Tasks that retention has removed stay "
-		"counted.",
+	.text = "Shows whether the group is open, closed or has ended, how long the rest takes at the pace so far, its tasks by state, and "
+		"why tasks of it failed or are blocked. Tasks that retention has removed stay counted.",
 	.examples = "stint group show nightly\nstint ls --group nightly --all\n",
 	.run = run_show,
 };

@@ -36,6 +36,8 @@ static const struct flag add_flags[] = {
 		.text = "the queue of the tasks (default \"default\"; of a command \"shell\")", .member = "queue"},
 	{"executor", 'x', FLAG_TEXT, .value = "NAME",
 		.text = "the executor that runs them (default: the worker chooses; of a command \"shell\")", .member = "executor"},
+	{"agent", 0, FLAG_TEXT, .value = "NAME",
+		.text = "the agent that does them: see stint agent ls. With --cwd in a git repository each gets a work tree of its own"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
 		.text = "the directory to work in; a relative path starts here (default of a command: here)"},
 	{"no-cwd", 0, FLAG_SWITCH, .text = "run the command in an empty directory"},
@@ -65,6 +67,12 @@ static const struct flag add_flags[] = {
 		.text = "at most one unfinished task of this key: while there is one, the next is skipped", .member = "uniqueKey"},
 	{"on-conflict", 0, FLAG_CHOICE, .value = "existing|reject|replace",
 		.text = "while another task holds the unique key: skip (existing, reject), or take its place", .member = "onConflict"},
+	{"concurrency-key", 0, FLAG_TEXT, .value = "KEY",
+		.text = "what the limits of the queue count its tasks under: a customer, a repository; see stint queue limit", .member = "concurrencyKey"},
+	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
+		.text = "a task is done only when somebody has approved it at each gate", .member = "gates"},
+	{"group", 'g', FLAG_TEXT, OFFER_GROUPS, .value = "GROUP",
+		.text = "its tasks are members of this group; once it is closed they are skipped", .member = "group"},
 	{"unique-for", 0, FLAG_DURATION, .value = "TIME",
 		.text = "each task holds the unique key so long from its creation, even if it is done before", .member = "uniqueForMs"},
 	{0},
@@ -163,6 +171,7 @@ const struct verb verb_schedule_add = {
 	.examples =
 		"stint schedule add nightly --cron '30 2 * * *' --tz Europe/Berlin -- make test\n"
 		"stint schedule add poll \"look for new mail\" --every 30s --queue mail\n"
+		"stint schedule add nightly-acme --cron @daily --queue nightly --concurrency-key acme -- ./nightly.sh acme\n"
 		"stint schedule add report \"weekly report\" --cron '0 9 * * MON' --overlap queue --finish-by 2h\n",
 	.run = run_add,
 };

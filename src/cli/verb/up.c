@@ -81,7 +81,7 @@ struct command_words;
 
 enum up_stage { RUNNING, DRAINING, STOPPING, HURRYING, KILLING };
 
-enum { SERVER, WORKER, NOTIFY, PROGRAMS };
+enum { SERVER, WORKER, NOTIFY, NEWS, PROGRAMS };
 
 /* One of the programs that run here. One that is killed is started again. */
 struct program {
@@ -216,6 +216,17 @@ static void notify_words(const struct running *running, struct command_words *wo
 	add_flag(words, "--home", running->home);
 	add_flag(words, "--set", running->hush ? "log.level=warn" : "log.format=auto");
 	add_flag(words, "--config", args_text(&running->cli->args, "config"));
+}
+
+/* What needs the person, on this terminal and on the desktop. Hints that would have to name our home are left out. */
+static void news_words(const struct running *running, struct command_words *words)
+{
+	add_word(words, program_beside(running->cli, "stint"));
+	add_word(words, "inbox");
+	add_word(words, "--follow");
+	if (before_try(running)[0])
+		add_word(words, "--quiet");
+	add_flag(words, "--home", running->home);
 }
 
 /* ---- the sockets of the server ---------------------------------------------------------------------------------------- */
@@ -358,6 +369,7 @@ static void move(struct running *running, enum up_stage stage)
 	running->stage_ms = clock_ms(CLOCK_MONOTONIC);
 	signal_program(running, WORKER, kills ? SIGKILL : SIGTERM);
 	signal_program(running, NOTIFY, kills ? SIGKILL : SIGTERM);
+	signal_program(running, NEWS, kills ? SIGKILL : SIGTERM);
 	if (kills || running->programs[WORKER].pid == 0)
 		signal_program(running, SERVER, kills ? SIGKILL : SIGTERM);
 }
@@ -750,6 +762,8 @@ static void start_companions(struct running *running, bool created)
 		start_companion(running, &running->programs[WORKER]);
 	if (running->notifies)
 		start_companion(running, &running->programs[NOTIFY]);
+	if (cli->term.tty && running->ready < 0)
+		start_companion(running, &running->programs[NEWS]);
 	bool works = running->programs[WORKER].pid > 0;
 	put_up(running, created,
 		created && works && !args_has(&cli->args, "no-demo") && demo_add(cli, running->home));
@@ -822,7 +836,8 @@ static int run(struct cli *cli)
 		.ready = -1,
 		.programs = {{"the server", "the worker waits for it", .words = server_words},
 			{"the worker", "the server goes on without a worker", .words = worker_words},
-			{"stint-notify", "no webhooks are sent", .words = notify_words}},
+			{"stint-notify", "no webhooks are sent", .words = notify_words},
+			{"stint inbox", "stint inbox says what needs you", .words = news_words}},
 	};
 
 	int r = here_home(cli, running.home, sizeof running.home);
@@ -846,7 +861,7 @@ const struct verb verb_up = {
 	.text = "Starts a server and a worker for this computer only, and stint-notify if the configuration has \"notify\". The worker "
 		"runs the commands of stint run and the executors of the configuration. Prints where they are and a command to try. A "
 		"new store gets three tasks that show how it works: one is done at once, one is killed in its first attempt and "
-		"recovers, one asks you a question.\n"
+		"recovers, one asks you a question. On a terminal it says what needs you as it comes, with a notice on the desktop.\n"
 		"\n"
 		"Ctrl-C stops everything: running work has five seconds to end, then it goes back to its queue; a second Ctrl-C does "
 		"not wait. With --detach everything runs in the background and stint down stops it. A server, a worker or a "

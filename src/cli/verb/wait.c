@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "cli/frame/spawn.h"
 #include "cli/verb/group_view.h"
 #include "cli/verb/task_view.h"
 
@@ -16,6 +17,7 @@ enum {
 	IDLE_MS_MAX = 1000,
 	NAMED_MAX = 10,
 	TASKS_MAX = 1000,
+	NOTICE_AFTER_MS = 10000, /* who waited that long is likely to look elsewhere */
 };
 
 static const struct flag flags[] = {
@@ -142,8 +144,15 @@ static int put_end(struct wait_state *waiting, const struct waited *task)
 	return 0;
 }
 
-/* "3 ended: 2 done, 1 failed, 22 min" */
-static void sum_up(struct wait_state *waiting)
+/* The person may look at another window by now. */
+static void tell_desktop(struct cli *cli, int64_t began_ms, const char *text)
+{
+	if (cli->term.talk_tty && !cli->quiet && clock_ms(CLOCK_MONOTONIC) - began_ms >= NOTICE_AFTER_MS)
+		spawn_notice("stint", text);
+}
+
+/* "3 ended: 2 done, 1 failed" */
+static const char *outcome_of(struct wait_state *waiting)
 {
 	static const char *const states[] = {"done", "failed", "cancelled"};
 	struct cli *cli = waiting->cli;
@@ -157,7 +166,15 @@ static void sum_up(struct wait_state *waiting)
 		if (count > 0)
 			text = cli_text(cli, "%s%s%zu %s", text, text[0] ? ", " : "", count, states[i]);
 	}
-	cli_say(cli, "%zu ended: %s, %.*s", waiting->ended, text,
+	return cli_text(cli, "%zu ended: %s", waiting->ended, text);
+}
+
+/* … "22 min" */
+static void sum_up(struct wait_state *waiting)
+{
+	struct cli *cli = waiting->cli;
+
+	cli_say(cli, "%s, %.*s", outcome_of(waiting),
 		SPAN_ARGS(view_duration(cli, clock_ms(CLOCK_MONOTONIC) - waiting->began_ms)));
 }
 
@@ -175,6 +192,10 @@ static int finish(struct wait_state *waiting)
 	}
 	if (r == 0 && waiting->ended > 1 && waiting->cli->term.tty && waiting->cli->output != OUTPUT_JSON)
 		sum_up(waiting);
+	tell_desktop(waiting->cli, waiting->began_ms,
+		waiting->count > 1 ? outcome_of(waiting)
+				   : cli_text(waiting->cli, "%s is %.*s", waiting->tasks[0].id,
+					     SPAN_ARGS(waiting->tasks[0].state)));
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
@@ -237,8 +258,9 @@ static int look_from(void *context, struct span *ret_after)
 struct group_wait {
 	struct cli *cli;
 	const char *name;
-	int64_t until_ms; /* monotonic; 0: for ever */
-	int64_t began_ms; /* monotonic */
+	int64_t until_ms;     /* monotonic; 0: for ever */
+	int64_t began_ms;     /* monotonic */
+	int64_t ended_before; /* members, when the waiting began; -1: nobody has looked yet */
 	bool told_open;
 };
 
@@ -260,9 +282,16 @@ static int look_at_group(struct group_wait *waiting)
 		waiting->told_open = true;
 	}
 	int64_t tasks = field_int(reply.root, "tasks", 0), open = field_int(reply.root, "open", 0);
+	if (waiting->ended_before < 0)
+		waiting->ended_before = tasks - open;
+	yyjson_val *counts = field_get(reply.root, "counts");
+	int64_t failed = field_int(counts, "failed", 0) + field_int(counts, "cancelled", 0);
+	const char *left = group_left(
+		cli, reply.root, clock_ms(CLOCK_MONOTONIC) - waiting->began_ms, waiting->ended_before);
 	cli_progress(cli, tasks > 0 ? (int)((tasks - open) * 100 / tasks) : 0,
 		cli_text(cli, "%s %lld of %lld", waiting->name, (long long)(tasks - open), (long long)tasks),
-		group_counts(cli, reply.root));
+		cli_text(cli, "%s%s%s", failed > 0 ? cli_text(cli, "%lld failed", (long long)failed) : "",
+			failed > 0 && left ? ", " : "", left ? left : ""));
 	return 0;
 }
 
@@ -302,15 +331,20 @@ static int finish_group(struct group_wait *waiting)
 
 	if (cli->output == OUTPUT_JSON)
 		r = cli_put_json(cli, "group", reply.root);
-	else
+	if (cli->output != OUTPUT_JSON && !all_done && cli->term.tty)
+		group_put_failed(cli, waiting->name);
+	if (cli->output != OUTPUT_JSON)
 		cli_put(cli, "%s ended: %s, %.*s\n", waiting->name, group_counts(cli, reply.root),
 			SPAN_ARGS(view_duration(cli, clock_ms(CLOCK_MONOTONIC) - waiting->began_ms)));
+	tell_desktop(cli, waiting->began_ms,
+		cli_text(cli, "%s ended: %s", waiting->name, group_counts(cli, reply.root)));
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
 static int run_group(struct cli *cli, const char *name)
 {
-	struct group_wait waiting = {.cli = cli, .name = name, .began_ms = clock_ms(CLOCK_MONOTONIC)};
+	struct group_wait waiting = {
+		.cli = cli, .name = name, .began_ms = clock_ms(CLOCK_MONOTONIC), .ended_before = -1};
 	struct follow follow = {.each = on_group_event,
 		.idle = on_group_idle,
 		.idle_ms = IDLE_MS_MAX,

@@ -37,6 +37,7 @@ struct rules {
 	uint32_t principal_workers;  /* limits.workers: alive, of one principal; 0 = no limit */
 	uint32_t open_tasks;         /* quota.openTasks: of one principal that is no operator; 0 = no limit */
 	uint32_t open_kib;           /* quota.openBytes: of these tasks; 0 = no limit */
+	int64_t queue_age_ms;        /* queue.ageMs: see task_line_ms(); 0 = priority goes before age */
 	uint32_t task_children;      /* task.childrenMax: subtasks of one task */
 	uint32_t task_tree;          /* task.treeMax: tasks in a tree, with its root */
 	uint32_t hold_release_per_minute; /* hold.releasePerMinute: claims of an account that works again */

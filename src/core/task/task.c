@@ -253,12 +253,14 @@ int64_t task_next_lease_ms(const struct task *task, const struct given *given)
 	return next;
 }
 
-int task_claim_order(const struct task *a, const struct task *b)
+int task_claim_order(const struct task *a, const struct task *b, int64_t age_ms)
 {
-	if (a->priority != b->priority)
+	if (age_ms == 0 && a->priority != b->priority)
 		return a->priority > b->priority ? -1 : 1;
-	if (a->created_ms != b->created_ms)
-		return a->created_ms < b->created_ms ? -1 : 1;
+	int64_t since_a = task_line_ms(a->priority, a->created_ms, age_ms);
+	int64_t since_b = task_line_ms(b->priority, b->created_ms, age_ms);
+	if (since_a != since_b)
+		return since_a < since_b ? -1 : 1;
 	if (a->seq != b->seq)
 		return a->seq < b->seq ? -1 : 1;
 	return 0;

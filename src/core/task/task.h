@@ -493,8 +493,15 @@ int64_t task_lease_remaining_ms(
 int64_t task_next_wall_ms(const struct task *task);
 int64_t task_next_lease_ms(const struct task *task, const struct given *given);
 
-/* Claim order: priority high to low, then creation time, then creation sequence. Negative: a goes first. */
-int task_claim_order(const struct task *a, const struct task *b);
+/* Since when a task stands in line where it counts for its priority how long it waits: a step of priority is worth age_ms. */
+static inline int64_t task_line_ms(int32_t priority, int64_t created_ms, int64_t age_ms)
+{
+	return created_ms - priority * age_ms;
+}
+
+/* Claim order: priority high to low, then creation time, then creation sequence. With age_ms: since when it stands in line, then
+ * creation sequence. Negative: a goes first. */
+int task_claim_order(const struct task *a, const struct task *b, int64_t age_ms);
 
 /* task_check() asserts the invariants of a task that was decided; task_is_sound() asks whether a task that was read has them. */
 void task_check(const struct task *task);

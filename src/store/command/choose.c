@@ -4,6 +4,7 @@
  * The one place where many tasks are looked at: lanes give the first committed task of each kind the claimant may
  * take; tasks that this turn has touched are compared beside them. In a fair queue the turn of a task's key is compared before its
  * place in line, so the tasks of such a queue are compared among themselves first; each queue then puts its next one forward.
+ * Ageing changes the order between priorities alone, so it is a matter of which head is compared how: see lane_key.priority.
  */
 #include "store/command/choose.h"
 
@@ -107,7 +108,7 @@ static int fair_task_order(
 	if (a->priority != candidate->task.priority)
 		return a->priority > candidate->task.priority ? -1 : 1;
 	int order = fair_order(turn_a, &candidate->turn);
-	return order != 0 ? order : task_claim_order(a, &candidate->task);
+	return order != 0 ? order : task_claim_order(a, &candidate->task, 0);
 }
 
 static bool is_better(const struct turn *turn, const struct task *task, const struct candidate *best)
@@ -115,7 +116,7 @@ static bool is_better(const struct turn *turn, const struct task *task, const st
 	if (best->seq == 0)
 		return true;
 	if (!best->is_fair)
-		return task_claim_order(task, &best->task) < 0;
+		return task_claim_order(task, &best->task, turn->store->rules.queue_age_ms) < 0;
 	struct fair_turn its = turn_fair(turn, task->queue, task->concurrency_key);
 	return fair_task_order(task, &its, best) < 0;
 }
@@ -315,7 +316,7 @@ static void offer_touched(struct turn *turn, struct chooser *chooser, struct can
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		struct turn_task *view = turn->ready[i];
-		if (!index_lane_of(&view->task, &lane)) {
+		if (!index_lane_of(&turn->store->index, &view->task, &lane)) {
 			/* taken since it was listed; it is listed again if it comes back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];

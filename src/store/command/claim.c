@@ -194,6 +194,20 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	return 0;
 }
 
+bool command_is_limited(struct turn *turn, const struct task *task, uint32_t holder, struct result *result)
+{
+	result->limit = turn_task_limit(turn, task);
+	if (result->limit == LIMIT_BUDGET)
+		result->until_ms = day_end_ms(turn->given.now.wall_ms);
+	if (result->limit == LIMIT_RATE)
+		result->until_ms = turn_rate_opens_ms(turn, task->queue, task->concurrency_key);
+	if (result->limit == LIMIT_NONE && !holds_let_claim(turn, holder, task->executor, task->credential)) {
+		result->limit = LIMIT_HOLD;
+		result->until_ms = holds_until_ms(turn, holder, task);
+	}
+	return result->limit != LIMIT_NONE;
+}
+
 /* Claim this one; a refusal goes into the result. */
 static int claim_view(
 	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
@@ -207,18 +221,8 @@ static int claim_view(
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
 	bool is_new = decision.refusal == REFUSED_NOTHING && !task_is_claimed(&view->task);
-	result->limit = is_new ? turn_task_limit(turn, &view->task) : LIMIT_NONE;
-	if (result->limit == LIMIT_BUDGET)
-		result->until_ms = day_end_ms(turn->given.now.wall_ms);
-	if (result->limit == LIMIT_RATE)
-		result->until_ms = turn_rate_opens_ms(turn, view->task.queue, view->task.concurrency_key);
-	if (result->limit != LIMIT_NONE)
+	if (is_new && command_is_limited(turn, &view->task, by.worker->handle, result))
 		return command_refuse(result, REFUSED_LIMITED);
-	if (is_new && !holds_let_claim(turn, by.worker->handle, view->task.executor, view->task.credential)) {
-		result->limit = LIMIT_HOLD;
-		result->until_ms = holds_until_ms(turn, by.worker->handle, &view->task);
-		return command_refuse(result, REFUSED_LIMITED);
-	}
 	if (decision.refusal == REFUSED_NOTHING && entries_refuse(chooser) != REFUSED_NOTHING)
 		return command_refuse(result, entries_refuse(chooser));
 	int r = decision.refusal == REFUSED_NOTHING ? entries_pass(turn, chooser) : 0;
@@ -334,7 +338,9 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 				return r;
 			if (task_state_must_hold_claim(view->task.state) && !view->task.claim.stopping &&
 				chooser_wants_queue(turn, chooser, view->task.queue) &&
-				(!best || task_claim_order(&view->task, &best->task) < 0))
+				(!best ||
+					task_claim_order(&view->task, &best->task,
+						turn->store->rules.queue_age_ms) < 0))
 				best = view;
 		}
 		if (!best)

@@ -151,6 +151,9 @@ int holder_announce(struct turn *turn, uint32_t holder, const struct command_ann
 /* Has it announced that tasks of that executor may create subtasks of the other one? */
 bool holder_lists(const struct turn *turn, uint32_t holder, struct span executor, struct span other);
 
+/* Is the task kept from a new claim by that holder: by a limit, or by a hold? Then the result says by what, and until when. */
+bool command_is_limited(struct turn *turn, const struct task *task, uint32_t holder, struct result *result);
+
 bool holds_exist(const struct turn *turn);
 
 /* May the holder claim a task with that executor and account now? If not, until when is the account held (0: not known)? */

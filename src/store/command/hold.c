@@ -438,6 +438,17 @@ bool store_next_hold(const struct store *store, uint32_t *at, struct hold_docume
 	return true;
 }
 
+bool store_hold_keeps(const struct store *store, struct span worker, const struct task *task)
+{
+	uint32_t holder = index_find_holder(&store->index, worker);
+
+	if (store->hold_count == 0)
+		return false;
+	if (holder == 0) /* who was never heard of announces no accounts */
+		return task->credential != 0 && !lets(&store->turn, task->credential);
+	return !holds_let_claim(&store->turn, holder, task->executor, task->credential);
+}
+
 bool store_holds_let(const struct store *store)
 {
 	return store->turn.holds_let;

@@ -446,6 +446,8 @@ int execute_schedule(struct turn *turn, const struct command *command, struct re
 		return r;
 	if (!view)
 		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (command->if_version != 0 && command->if_version != view->state.version)
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	if (command->kind == COMMAND_SCHEDULE_REMOVE)
 		return remove_schedule(turn, view);
 	if (command->kind == COMMAND_SCHEDULE_RUN)

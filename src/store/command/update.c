@@ -240,6 +240,7 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 struct lane_move {
 	struct task_decision decision;
 	struct slot_entry gate;
+	bool claims; /* anew */
 };
 
 /* The worker that is named like the slot. A named worker that has ended is a plain claimant here, until it beats
@@ -272,14 +273,10 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, ret_move->decision.refusal);
-	if (ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task)) {
-		result->limit = turn_task_limit(turn, task);
-		if (result->limit == LIMIT_BUDGET)
-			result->until_ms = day_end_ms(turn->given.now.wall_ms);
-		if (result->limit == LIMIT_RATE)
-			result->until_ms = turn_rate_opens_ms(turn, task->queue, task->concurrency_key);
-		if (result->limit != LIMIT_NONE)
-			return command_refuse(result, REFUSED_LIMITED);
+	ret_move->claims = ret_move->decision.event == EVENT_TASK_CLAIMED && !task_is_claimed(task);
+	if (ret_move->claims && command_is_limited(turn, task, worker.handle, result)) {
+		result->task = *task;
+		return command_refuse(result, REFUSED_LIMITED);
 	}
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED)
 		return command_refuse(result, ret_move->gate.decision.refusal); /* most often nothing */
@@ -308,7 +305,10 @@ static int stage_move(
 	move->decision.task.stage = view->task.stage;
 	if (move->decision.event == EVENT_TASK_BLOCKED)
 		return command_write_keeping(turn, view, &move->decision, EXTRA_ERROR, result);
-	return command_write(turn, view, &move->decision, result);
+	r = command_write(turn, view, &move->decision, result);
+	if (r == 0 && move->claims && result->refusal == REFUSED_NOTHING)
+		r = holds_take_permit(turn, &view->task);
+	return r;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------- */

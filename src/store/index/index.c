@@ -354,7 +354,7 @@ bool index_goes_before(const struct index *index, uint32_t place, const struct t
 	const struct index_task *row = task_at(index, place);
 	struct task other = {.seq = row->seq, .created_ms = row->created_ms, .priority = row->priority};
 
-	return task_claim_order(&other, task) < 0;
+	return task_claim_order(&other, task, index->age_ms) < 0;
 }
 
 static bool stands_in_lane(uint32_t state)
@@ -362,7 +362,7 @@ static bool stands_in_lane(uint32_t state)
 	return state == TASK_READY || state == TASK_PENDING;
 }
 
-bool index_lane_of(const struct task *task, struct lane_key *ret_key)
+bool index_lane_of(const struct index *index, const struct task *task, struct lane_key *ret_key)
 {
 	if (!stands_in_lane(task->state))
 		return false;
@@ -378,6 +378,7 @@ bool index_lane_of(const struct task *task, struct lane_key *ret_key)
 		.autonomous = task->autonomous,
 		.keyed = task->concurrency_key != 0,
 		.begun = task->concurrency_key != 0 && task->attempt > 0,
+		.priority = index->age_ms != 0 ? task->priority : 0,
 	};
 	return true;
 }
@@ -395,12 +396,13 @@ static bool row_lane(const struct index *index, const struct index_task *row, st
 	task.executor = row->executor;
 	task.concurrency_key = row->concurrency_key;
 	task.attempt = row->attempt;
+	task.priority = row->priority;
 	task_set_flags(&task, row->flags);
 	const struct index_rare *rare =
 		row->flags & INDEX_HAS_RARE ? rare_at(index, find_rare(index, row->seq)) : NULL;
 	task.resume_host = rare ? rare->resume_host : 0;
 	task.credential = rare ? rare->credential : 0;
-	return index_lane_of(&task, ret_key);
+	return index_lane_of(index, &task, ret_key);
 }
 
 /* Has the task anything that few have? */
@@ -873,7 +875,7 @@ int index_reserve_lane(struct index *index, uint32_t place, const struct task *t
 	struct lane_key to;
 
 	*ret_lane = NULL;
-	if (!index_lane_of(task, &to))
+	if (!index_lane_of(index, task, &to))
 		return 0;
 	if (place != MAP_NONE && keeps_lane(index, task_at(index, place), task, &to))
 		return 0;

@@ -120,6 +120,7 @@ struct index {
 	struct slab holders;
 	struct map holder_by_id;
 	struct hash_key key;
+	int64_t age_ms;            /* queue.ageMs */
 	struct heap wall_timers;   /* what: the seq of a task; some are out of date and find nothing to do */
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state; final ones are not counted */
@@ -171,7 +172,7 @@ uint32_t index_places(const struct index *index);
 uint32_t index_children(const struct index *index, uint32_t place);
 void index_set_children(struct index *index, int64_t seq, uint32_t count);
 
-/* Does the task in the place go before `task` in claim order? */
+/* Does the task in the place go before `task` in claim order? And the order of two of one lane. */
 bool index_goes_before(const struct index *index, uint32_t place, const struct task *task);
 int index_order(const struct index *index, uint32_t a, uint32_t b);
 
@@ -225,7 +226,7 @@ struct pace *index_progress(struct index *index, uint32_t place);
 int64_t index_oldest_ready_ms(const struct index *index, const struct lane *lane, uint32_t *looks);
 
 /* The key of the lane that the task belongs in; false: in no lane. */
-bool index_lane_of(const struct task *task, struct lane_key *ret_key);
+bool index_lane_of(const struct index *index, const struct task *task, struct lane_key *ret_key);
 
 /* The number of the holder of that id, or 0; and the holder of a number. */
 uint32_t index_find_holder(const struct index *index, struct span id);

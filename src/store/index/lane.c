@@ -143,7 +143,7 @@ bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
 	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires &&
 		a->executor == b->executor && a->host == b->host && a->credential == b->credential &&
 		a->pending == b->pending && a->autonomous == b->autonomous && a->keyed == b->keyed &&
-		a->begun == b->begun;
+		a->begun == b->begun && a->priority == b->priority;
 }
 
 const struct lane_key *lanes_key(const struct lanes *lanes, uint32_t number)

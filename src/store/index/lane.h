@@ -25,6 +25,9 @@ struct lane_key {
 	bool pending, autonomous;
 	bool keyed; /* its tasks have a concurrency key … */
 	bool begun; /* … and were claimed before */
+	/* With queue.ageMs: then the order of two tasks of one priority is the same in every queue, fair or not, and the order of two
+	 * priorities is that of the heads of two lanes. Else 0. */
+	int32_t priority;
 };
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b);

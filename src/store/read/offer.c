@@ -39,7 +39,8 @@ bool store_offers(const struct store *store, int64_t seq, struct span worker_id,
 	names_set_members(&store->names, worker.capabilities, &capabilities);
 	by.opted_in = store_opts_in(store, task.queue);
 	by.unfit = worker_id.len > 0 ? !store_task_fits(store, &task, &capabilities) : task.executor != 0;
-	if (!task_is_claimed(&task) && store_task_limit(store, &task) != LIMIT_NONE)
+	if (!task_is_claimed(&task) &&
+		(store_task_limit(store, &task) != LIMIT_NONE || store_hold_keeps(store, worker_id, &task)))
 		return false;
 	return task_claim_refusal(&task, &by, turn_queue(&store->turn, task.queue), &given) ==
 		REFUSED_NOTHING;

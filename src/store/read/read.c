@@ -26,6 +26,11 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 	return r;
 }
 
+int64_t store_age_ms(const struct store *store)
+{
+	return store->rules.queue_age_ms;
+}
+
 /* The memory has everything about a live task but this: it is for people, and would cost each waiting task room. */
 static int load_updated(struct store *store, struct arena *arena, struct task *task)
 {

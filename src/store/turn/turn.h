@@ -579,6 +579,9 @@ int running_keys_follow(struct turn *turn, const struct task *before, const stru
 /* The first limit of its queue, or of its key, that keeps the task from being claimed. */
 enum limit_kind turn_task_limit(const struct turn *turn, const struct task *task);
 enum limit_kind store_task_limit(const struct store *store, const struct task *task);
+
+/* Does a hold keep the task from that worker, as it does between two turns? */
+bool store_hold_keeps(const struct store *store, struct span worker, const struct task *task);
 enum limit_kind turn_key_limit(const struct turn *turn, const struct task *task);
 enum limit_kind store_key_limit(const struct store *store, const struct task *task);
 struct key_load store_key_load(const struct store *store, const struct task *task);

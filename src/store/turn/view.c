@@ -63,7 +63,7 @@ int turn_list_ready(struct turn *turn, struct turn_task *view)
 {
 	struct lane_key lane;
 
-	if (view->listed || !index_lane_of(&view->task, &lane))
+	if (view->listed || !index_lane_of(&turn->store->index, &view->task, &lane))
 		return 0;
 	int r = turn_grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
 	if (r < 0)
