@@ -48,6 +48,8 @@ struct config_problem {
 /* A top-level key that another program reads. */
 struct config_foreign {
 	const char *name, *program;
+	const char *
+		names; /* its members, or the texts in it, with commas between: "tests, claude"; "" if there are none */
 	struct config_origin where;
 };
 

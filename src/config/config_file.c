@@ -60,6 +60,25 @@ static void note_error(struct form *form, const char *name, const char *message)
 
 static void take_object(struct config_file *file, const char *group, yyjson_val *object);
 
+/* What is in it, without the values of members: they may be secrets. */
+static const char *names_in(struct config *config, yyjson_val *value)
+{
+	bool is_object = yyjson_is_obj(value);
+	size_t count = yyjson_get_len(value), at = 0;
+	yyjson_obj_iter members = yyjson_obj_iter_with(value);
+	yyjson_arr_iter items = yyjson_arr_iter_with(value);
+	char text[512];
+
+	text[0] = 0;
+	for (size_t i = 0; (is_object || yyjson_is_arr(value)) && i < count && at < sizeof text; i++) {
+		yyjson_val *one = is_object ? yyjson_obj_iter_next(&members) : yyjson_arr_iter_next(&items);
+		if (yyjson_is_str(one))
+			at += (size_t)snprintf(
+				text + at, sizeof text - at, "%s%s", at > 0 ? ", " : "", yyjson_get_str(one));
+	}
+	return config_keep(config, text);
+}
+
 static void note_foreign(struct config_file *file, const char *program, yyjson_val *key, yyjson_val *value,
 	struct config_origin where)
 {
@@ -79,8 +98,8 @@ static void note_foreign(struct config_file *file, const char *program, yyjson_v
 		config_note_problem(config, where, "%s is too large, or there is no memory to read it", name);
 
 	if (config->foreign_count < CONFIG_FOREIGN_MAX)
-		config->foreign[config->foreign_count++] =
-			(struct config_foreign){config_keep(config, name), program, where};
+		config->foreign[config->foreign_count++] = (struct config_foreign){
+			config_keep(config, name), program, names_in(config, value), where};
 }
 
 static void take_group(

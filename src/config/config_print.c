@@ -128,6 +128,8 @@ static void put_ignored(struct json_object *object, const struct config *config,
 {
 	json_member_string(object, "key", span_of(config->foreign[i].name));
 	json_member_string(object, "program", span_of(config->foreign[i].program));
+	if (config->foreign[i].names[0])
+		json_member_string(object, "names", span_of(config->foreign[i].names));
 	member_origin(object, &config->foreign[i].where);
 }
 

@@ -104,4 +104,7 @@ bool event_kind_is_known(enum event_kind kind);
 /* Is it a note about a session, beside what happens to its task? */
 bool event_kind_is_of_session(enum event_kind kind);
 
+/* Is it about credentials, gates, execution or the server? However much else happens, these are kept. */
+bool event_kind_is_of_audit(enum event_kind kind);
+
 const char *event_kind_name(enum event_kind kind);

@@ -313,6 +313,7 @@ static void take_rules(struct options *options)
 	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);
 	retention->event_ms = config_number(config, CONFIG_RETENTION_EVENT_MS);
 	retention->events_max = (uint64_t)config_number(config, CONFIG_RETENTION_EVENT_MAX);
+	retention->audit_max = (uint64_t)config_number(config, CONFIG_RETENTION_AUDIT_MAX);
 }
 
 /* ---- workflows ----------------------------------------------------------------------------------------------- */

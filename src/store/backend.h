@@ -177,14 +177,24 @@ enum extra_kind {
 	EXTRA_PROMPT = 57, /* what the agent of its last attempt was told first */
 	EXTRA_SUBTASK =
 		60, /* by number from 1: a task that it created under its claim; 0: how many; -1: of the last claim, its fence and which executors its subtasks may name: see command/subtask.c */
+	EXTRA_EVENTS = 75, /* its last events that are no longer in the log: see kept.h */
+	EXTRA_AUDIT = 76,  /* of task 0, by number from 1; 0: which there are: see kept.h */
 	EXTRA_SCHEDULE =
 		50, /* it was made by a schedule: the planned instant (wall, decimal), a space, the id of the schedule */
 };
 
-/* The table of such a row, as damage is named: a log can be done without. */
+/* The table of such a row, as damage is named: logs and old events can be done without. */
 static inline const char *extra_table(enum extra_kind kind)
 {
-	return kind == EXTRA_LOG || kind == EXTRA_LOG_CHUNK ? "task_extra (log)" : "task_extra";
+	switch ((int)kind) {
+	case EXTRA_LOG:
+	case EXTRA_LOG_CHUNK:
+		return "task_extra (log)";
+	case EXTRA_EVENTS:
+	case EXTRA_AUDIT:
+		return "task_extra (events)";
+	}
+	return "task_extra";
 }
 
 /* Is the store opened for the first time after a restore? */

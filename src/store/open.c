@@ -31,6 +31,7 @@ struct store_options store_options_default(void)
 				.finals_max = 1000000,
 				.event_ms = 30 * DAY_MS,
 				.events_max = 10000000,
+				.audit_max = 1000000,
 				.idempotency_ms = DAY_MS,
 				.dead_worker_ms = 7 * DAY_MS,
 				.dead_workers_max = 100000,

@@ -77,6 +77,14 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
+/* The last events of a task that compaction took out of the log, the oldest first. Ends with what is not 0, which it returns. */
+int store_each_kept(struct store *store, int64_t task,
+	int (*each)(void *context, const struct record *record), void *context);
+/* Events of credentials, gates, execution and the server that compaction took out of the log, as store_page_events(). The oldest
+ * cursor. */
+int store_page_audit(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct record *record), void *context);
+int store_audit_base(struct store *store, int64_t *ret_base);
 /* The first task that it waits for; `dead`: the first that it waits for in vain. -ENOENT: none. */
 int store_first_parent(struct store *store, int64_t seq, bool dead, int64_t *ret_parent);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);

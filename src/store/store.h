@@ -45,6 +45,7 @@ struct retention {
 	uint64_t finals_max; /* … while there are no more than this */
 	int64_t event_ms;
 	uint64_t events_max;
+	uint64_t audit_max; /* events of credentials, gates, execution and the server, beyond events_max */
 	int64_t idempotency_ms;
 	int64_t dead_worker_ms;    /* how long a dead worker's id is remembered … */
 	uint32_t dead_workers_max; /* … while there are no more than about this */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/command/keys.h"
+#include "store/kept.h"
 #include "store/read/sound.h"
 #include "store/command/commands.h"
 #include "store/turn/turn.h"
@@ -219,10 +220,13 @@ static int compact_event(void *context, int64_t seq, struct span data)
 		return 1;
 	compaction->surplus -= compaction->surplus > 0;
 	compaction->upto = seq;
-	if (record.task == 0)
-		return 0;
-	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
+	if (record.kind == EVENT_TASK_PURGED) { /* its baseline goes with it */
+		keep_no_events(turn, record.task);
 		return turn_put(turn, delete_base, record.task);
+	}
+	r = keep_event(turn, &record, data, old);
+	if (r < 0 || record.task == 0)
+		return r;
 	r = store_rows(turn->store, get_base, record.task, &turn->arena, &base);
 	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
 		return store_damaged(turn->store, "task_base", record.task);

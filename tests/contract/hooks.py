@@ -11,12 +11,29 @@ import schemathesis
 WAIT_MS_MAX = 60000
 REPORTS = re.compile(r"/api/tasks/\{id\}/(progress|complete|review|fail|block|release|ask|log)$")
 WORKFLOW = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
+PLACE = re.compile(r"(f-[0-9a-z]+|o-[0-9a-z]+-[0-9a-z]+-[0-9a-z-]+)\Z")
 keys = itertools.count(1)
 
 
 def is_list_of_ids(value):
     return isinstance(value, list) and len(value) <= 100 and all(
         isinstance(each, str) and 0 < len(each) <= 128 and each.isprintable() for each in value)
+
+
+def of_nobody(body):
+    """Only the work on a task may name it as a parent, a group that is waited for must be able to end, and what is about a key needs one."""
+    groups, parent = body.get("blockedByGroups"), body.get("parent")
+    if is_list_of_ids(groups) and len(groups) <= 10:
+        body = {**body, "blockedByGroups": []}
+    if isinstance(parent, str) and ID.match(parent):
+        body = {name: value for name, value in body.items() if name != "parent"}
+    long = body.get("uniqueForMs")
+    if body.get("uniqueKey") is None and isinstance(long, (int, float)) and 1 <= long <= 31622400000 and long == int(long):
+        body = {name: value for name, value in body.items() if name != "uniqueForMs"}
+    if body.get("uniqueKey") is None and body.get("onConflict") in ("existing", "reject", "replace"):
+        body = {name: value for name, value in body.items() if name != "onConflict"}
+    return body
 
 
 @schemathesis.hook
@@ -30,6 +47,10 @@ def before_call(context, case, **_):
         case.query["waitMs"] = 1
     if is_list_of_ids(body.get("blockedBy") if isinstance(body, dict) else None):
         case.body = {**case.body, "blockedBy": []}
+    if case.path == "/api/tasks" and PLACE.match(str((case.query or {}).get("after", ""))):
+        del case.query["after"]  # a place in a list is as it was given out
+    if case.method == "POST" and case.path == "/api/tasks" and isinstance(case.body, dict):
+        case.body = of_nobody(case.body)
     if isinstance(body, dict) and isinstance(body.get("workflow"), str) and WORKFLOW.match(body["workflow"]):
         case.body = {**case.body, "workflow": "autopilot"}  # no schema says which of them the server has
     if isinstance((case.query or {}).get("workflow"), str) and WORKFLOW.match(case.query["workflow"]):

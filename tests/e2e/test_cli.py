@@ -435,7 +435,7 @@ class Looking(CliCase):
 
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
-        for part in ("○ ready  look-4  task number 4\n", "Created by admin\n", "[\"even\"]"):
+        for part in ("○ ready  look-4  task number 4\n", "Created by admin\n", "labels       even\n"):
             self.assertIn(part, ran.out)
         ran = self.stint("show", "look-4", "--json").json
         self.assertEqual((ran["schema"], ran["task"]["id"], ran["why"]["reason"]), (1, "look-4", "ready"))
@@ -447,8 +447,8 @@ class Looking(CliCase):
                                         "model": "m-1", "deliverables": ["a diff"], "uniqueKey": "k-1", "workflow": "autopilot",
                                         "gates": ["security"]})
         shown = self.stint("show", "look-all").out
-        for part in ("work dir     /srv/a b\n", "timeout      1 min\n", "model        m-1\n", 'deliverables ["a diff"]\n', "unique       k-1\n",
-                     "workflow     autopilot, at stage in_progress\n", 'gates        ["security","validate"]\n'):
+        for part in ("work dir     /srv/a b\n", "timeout      1 min\n", "model        m-1\n", 'deliverables a diff\n', "unique       k-1\n",
+                     "workflow     autopilot, at stage in_progress\n", 'gates        security, validate\n'):
             self.assertIn(part, shown)
 
     def tried_twice(self, task):
@@ -493,6 +493,13 @@ class Looking(CliCase):
         self.stint("answer", task, "tea")
         shown = self.stint("show", task).out
         self.assertIn("asked        tea or coffee?\nanswer       tea\n", shown)
+
+    def test_the_log_of_a_task_that_printed_nothing_says_so_on_a_terminal(self):
+        task = self.add("x", "--queue", "look-silent")
+        self.stint("task", "done", **self.holding(self.claim("look-silent")))
+        self.assertIn("%s has printed nothing" % task, self.terminal("logs", task, talk=True).out)
+        ran = self.stint("logs", task)
+        self.assertEqual((ran.out, ran.err), ("", ""))
 
     def test_an_attempt_that_there_was_not_is_named(self):
         task = self.add("x", "--queue", "look-log")
@@ -688,7 +695,7 @@ class Why(CliCase):
         self.why(task, "asking", r"Asks: which branch\?", f"stint show {task}")
         self.stint("answer", task, "main")
         self.stint("task", "fail", "no luck", "--no-retry", **self.holding(claim))
-        self.why(task, "ended", "1 of 3 failures spent. Last: no luck", f"stint logs {task}")
+        self.why(task, "ended", "Not tried again after failure 1 of 3: no luck", f"stint logs {task}")
 
     def test_a_holder_that_is_not_heard_any_more(self):
         """Nobody's lease runs out here, and the time until half of one has passed is short."""
@@ -930,6 +937,17 @@ class Operating(CliCase):
         ran = self.stint("unpark", "not-there", first, last, status=3)
         self.assertEqual([line for line in ran.err.splitlines() if "  try  " in line],
                          ["  try  stint ls --all", f"  try  stint why {first}", f"  try  stint why {last}"])
+
+    def test_a_question_with_options_is_answered_with_one_of_them(self):
+        task = self.add("x", "--queue", "options")
+        claim, = self.client.post("/api/claims", {"workerId": "w", "queues": ["options"]}).json["claims"]
+        self.client.post("/api/tasks/%s/ask" % task, {"workerId": "w", "fence": claim["fence"], "question": "which?",
+                                                      "options": ["main", "the next one"]})
+        for words in (["answer", task, "develop"], ["approve", task]):
+            run = self.stint(*words, status=2)
+            self.assertIn('%s must be answered with one of its options: "main", "the next one"' % task, run.err)
+            self.assertIn("  try  stint answer %s main\n" % task, run.err)
+        self.stint("answer", task, "the next one")
 
     def test_inbox_answer_approve_deny(self):
         for verb, args, expected in (("answer", ["main"], {"text": "main"}), ("approve", [], {"text": "yes"}),
@@ -1338,6 +1356,7 @@ class Waiting(CliCase):
             os.close(slave)
             drawn = os.read(master, 65536).decode()
             os.close(master)
+            drawn = re.sub(r"\x1b\[2[23];2t|\x1b\]2;.*?(\x07|\x1b\\)", "", drawn)  # the title of the window
             bars = [line for line in re.split(r"\r|\x1b\[K", drawn) if "0/1" in line]
             self.assertEqual(bool(bars), term != "dumb", drawn)
             for bar in bars:

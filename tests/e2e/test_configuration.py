@@ -76,6 +76,15 @@ class Precedence(ConfigurationCase):
         self.assertEqual(set(self.effective()) - set(run.stdout.split()), set())
         self.assertFalse(os.path.exists(os.path.join(self.home, "stint.db")))
 
+    def test_the_command_names_what_the_files_have_for_a_worker_and_no_values(self):
+        home = self.write("home/config.json", '{"roots": ["/srv/a", "/srv/b"],\n"executors": {"tests": {"env": {"K": "secret"}}, "web": {}}}')
+        run = subprocess.run([os.environ.get("STINT", "build/stint"), "config", "show", "--origin", "--home", self.home], text=True,
+                             env=stintd.environment(XDG_CONFIG_HOME=os.path.join(self.top, "user")), capture_output=True, timeout=HANG_S)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("roots\t/srv/a, /srv/b\t%s:1:2\n" % home, run.stdout)
+        self.assertIn("executors\ttests, web\t%s:2:1\n" % home, run.stdout)
+        self.assertNotIn("secret", run.stdout)
+
     def test_a_key_from_the_file_has_its_effect(self):
         self.write("home/config.json", {"log": {"level": "error"}, "listen": "127.0.0.1:0"})
         server = stintd.Server("--config", os.path.join(self.home, "config.json"))

@@ -119,7 +119,7 @@ class Groups(CliCase):
     def test_ended_tasks_are_a_group_of_their_own_and_say_why(self):
         ran = self.terminal("ls", "--all", "--color", "never", LANG="C.UTF-8", columns=120, TERM="xterm")
         self.assertIn("Finished 1", ran.lines)
-        self.assertRegex(ran.lines[-1], r"^✗ failed  +t-fails  Break  +1 of 3 failures spent\. Last: exit 3  +✗  +\d+ s$")
+        self.assertRegex(ran.lines[-1], r"^✗ failed  +t-fails  Break  +Not tried again after failure 1 of 3: exit 3  +✗  +\d+ s$")
         self.assertIn("TRY", ran.lines[0])
         self.assertNotIn("QUEUE", ran.lines[0])
         self.assertIn("QUEUE", self.terminal("ls", "--color", "never", columns=140).lines[0])

@@ -183,7 +183,7 @@ class Top(stintd.Case):
                              capture_output=True, text=True, timeout=HANG_S, check=False)
         self.assertEqual(ran.returncode, 2)
         self.assertEqual(ran.stdout, "")
-        self.assertIn("the board needs a terminal, and standard output is none", ran.stderr)
+        self.assertIn("top needs a terminal; standard output is not one", ran.stderr)
         self.assertIn("stint ls", ran.stderr)
 
 

@@ -290,6 +290,31 @@ int64_t store_last_event(const struct store *context)
 	return WORLD_LAST_EVENT;
 }
 
+int store_each_kept(
+	struct store *context, int64_t task, int (*each)(void *, const struct record *), void *each_context)
+{
+	struct record record = {.seq = WORLD_EVENT_BASE, .kind = EVENT_TASK_NOTED, .task = task};
+
+	(void)context;
+	return each(each_context, &record);
+}
+
+int store_audit_base(struct store *context, int64_t *ret_base)
+{
+	(void)context;
+	*ret_base = 0;
+	return 0;
+}
+
+int store_page_audit(struct store *context, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct record *), void *each_context)
+{
+	struct record record = {.seq = WORLD_EVENT_BASE, .kind = EVENT_TOKEN_CREATED};
+
+	(void)context;
+	return limit > 0 && after < WORLD_EVENT_BASE ? each(each_context, &record) : 0;
+}
+
 int64_t store_event_base(const struct store *context)
 {
 	(void)context;

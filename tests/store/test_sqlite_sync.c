@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include "base/crc32c.h"
 #include "sqlite_place.h"
 
 /* A call for which file, in order. */
@@ -53,6 +54,11 @@ int fsync(int fd)
 		return -1;
 	}
 	return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+	return fsync(fd);
 }
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
@@ -212,6 +218,128 @@ static void the_remains_of_a_torn_turn_are_wiped_before_the_log_is_written(void 
 	backend->ops->close(backend);
 }
 
+enum {
+	BOOT = 7,
+	MARK_BYTES_MAX = 512,
+};
+
+static int open_in(const struct place *place, int64_t boot, struct backend **ret_backend)
+{
+	struct sqlite_options options = {.path = place->store, .no_ballast = true, .boot_lo = (uint64_t)boot};
+	cleanup(free_at) char *complaint = NULL;
+	int fault = sqlite_open(&options, ret_backend, &complaint);
+
+	assert_true(fault == 0 || (fault == -EBADMSG && strstr(complaint, "commits lie behind it")));
+	return fault;
+}
+
+static int64_t mark_bytes(const struct place *place, char text[MARK_BYTES_MAX])
+{
+	char path[PLACE_PATH_MAX];
+
+	place_name(place, "store.mark", path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = read(fd, text, MARK_BYTES_MAX - 1);
+	assert_true(got > 0);
+	text[got] = 0;
+	close(fd);
+	return got;
+}
+
+static void mark_put(const struct place *place, const char *text)
+{
+	char path[PLACE_PATH_MAX];
+
+	place_name(place, "store.mark", path);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* A life that ends with a turn whose sync failed: nobody was told of task 2. */
+static void leave_doubt(const struct place *place)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct backend *backend;
+		assert_int_equal(open_in(place, BOOT, &backend), 0);
+		assert_int_equal(backend->ops->begin(backend), 0);
+		assert_int_equal(backend->ops->put_meta(backend, META_BOOT_LO, BOOT), 0);
+		assert_int_equal(task_put(backend, 1), 0);
+		assert_int_equal(backend_commit(backend), 0);
+		assert_int_equal(backend->ops->mark(backend), 0);
+		failing = "-wal";
+		assert_int_equal(backend->ops->begin(backend), 0);
+		assert_int_equal(task_put(backend, 2), 0);
+		assert_int_equal(backend_commit(backend), -EIO);
+		_exit(0);
+	}
+	assert_ends_well(child);
+}
+
+/* What the disk may have kept of that turn: its commit, and not its first page. */
+static void tear_last_turn(const struct log *log)
+{
+	char frame[LOG_FRAME];
+	off_t first = log->end - LOG_FRAME;
+
+	while (first > LOG_HEADER) {
+		assert_int_equal(pread(log->fd, frame, sizeof frame, first - LOG_FRAME), LOG_FRAME);
+		if (frame[6] || frame[7])
+			break;
+		first -= LOG_FRAME;
+	}
+	assert_true(first < log->end - LOG_FRAME); /* it has more than one page */
+	assert_int_equal(pread(log->fd, frame, sizeof frame, first), LOG_FRAME);
+	frame[LOG_FRAME - 1] ^= 1;
+	assert_int_equal(pwrite(log->fd, frame, sizeof frame, first), LOG_FRAME);
+}
+
+/* The sync failed, so the turn was told to nobody, as if the power had gone: the mark says so. Within one boot nothing else does. */
+static void a_torn_turn_whose_sync_failed_is_the_end_and_without_the_mark_it_is_damage(void **state)
+{
+	struct place *place = *state;
+	char doubting[MARK_BYTES_MAX], sure[MARK_BYTES_MAX];
+	struct backend *backend = NULL;
+
+	leave_doubt(place);
+	mark_bytes(place, doubting);
+	assert_non_null(strstr(doubting, "\ndoubt 1\n"));
+	struct log log = log_open(place);
+	tear_last_turn(&log);
+	close(log.fd);
+	snprintf(sure, sizeof sure, "%s", doubting);
+	*(strstr(sure, "\ndoubt ") + strlen("\ndoubt ")) = '0';
+	char *sum = strstr(sure, "crc ");
+	struct span summed = {sure, (size_t)(sum - sure)};
+	snprintf(sum, 16, "crc %08x\n", crc32c(0, summed));
+	mark_put(place, sure);
+	assert_int_equal(open_in(place, BOOT, &backend), -EBADMSG);
+	mark_put(place, doubting);
+	assert_int_equal(open_in(place, BOOT, &backend), 0);
+	assert_true(task_is_there(backend, 1));
+	assert_false(task_is_there(backend, 2));
+	backend->ops->close(backend);
+}
+
+static void the_doubt_of_a_sync_that_failed_ends_with_the_next_start(void **state)
+{
+	struct place *place = *state;
+	char doubting[MARK_BYTES_MAX];
+	struct backend *backend = NULL;
+
+	leave_doubt(place);
+	mark_bytes(place, doubting);
+	failing = NULL;
+	assert_int_equal(open_in(place, BOOT, &backend), 0); /* the turn is there as a whole */
+	assert_true(task_is_there(backend, 2));
+	assert_int_equal(backend->ops->mark(backend), 0); /* as a start does */
+	backend->ops->close(backend);
+	mark_bytes(place, doubting);
+	assert_non_null(strstr(doubting, "\ndoubt 0\n"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest cases[] = {
@@ -219,6 +347,8 @@ int main(void)
 		CASE(a_backup_that_cannot_be_synced_gets_no_name),
 		CASE(a_start_syncs_the_log_before_it_believes_it),
 		CASE(a_log_that_cannot_be_synced_is_not_believed),
+		CASE(a_torn_turn_whose_sync_failed_is_the_end_and_without_the_mark_it_is_damage),
+		CASE(the_doubt_of_a_sync_that_failed_ends_with_the_next_start),
 		CASE(the_remains_of_a_torn_turn_are_wiped_before_the_log_is_written),
 	};
 

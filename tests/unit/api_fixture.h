@@ -42,6 +42,8 @@ struct dialogue {
 	uint32_t slices;                /* in which the last read was done */
 	int64_t base, last;             /* of the events */
 	int64_t every; /* every so manyth event is one of task 1, from the first on; 0: each of its own */
+	int64_t audit_base;
+	bool keeps; /* some of the events of task 1 that are no longer in the log */
 	bool degraded, draining;
 	struct result results[4];
 };
@@ -357,6 +359,45 @@ __attribute__((unused)) static const char *default_queues(void *context)
 int64_t store_last_event(const struct store *context)
 {
 	return ((struct dialogue *)context)->last;
+}
+
+/* The last four events of task 1 that are no longer in the log. */
+int store_each_kept(
+	struct store *context, int64_t task, int (*each)(void *, const struct record *), void *each_context)
+{
+	struct dialogue *d = dialogue_of(context);
+	int r = 0;
+
+	for (int64_t at = 3; r == 0 && task == 1 && d->keeps && at >= 0; at--) {
+		int64_t last = d->base - (d->base - 1) % d->every;
+		struct record record = {.seq = last - at * d->every,
+			.kind = EVENT_TASK_CLAIMED,
+			.task = 1,
+			.previous = last - (at + 1) * d->every};
+		r = record.seq > 0 ? each(each_context, &record) : 0;
+	}
+	return r;
+}
+
+int store_audit_base(struct store *context, int64_t *ret_base)
+{
+	*ret_base = dialogue_of(context)->audit_base;
+	return 0;
+}
+
+/* Every tenth event. */
+int store_page_audit(struct store *context, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct record *), void *each_context)
+{
+	struct dialogue *d = dialogue_of(context);
+	int r = 0;
+
+	for (int64_t seq = after - after % 10 + 10; r == 0 && limit > 0 && seq <= d->base;
+		seq += 10, limit--) {
+		struct record record = {.seq = seq, .kind = EVENT_TOKEN_CREATED};
+		r = each(each_context, &record);
+	}
+	return r;
 }
 
 int64_t store_event_base(const struct store *context)

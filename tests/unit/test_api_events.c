@@ -114,9 +114,11 @@ static void a_history_is_told_as_far_as_it_is_kept(void **state)
 	get(d, "/api/tasks/t-1/events");
 	reply_is(d, 200);
 	reply_says(d, "{\"events\":[{\"seq\":1002,");
-	get(d, "/api/tasks/t-1/events?after=999");
+	get(d, "/api/tasks/t-1/events?after=994"); /* 995 is gone */
 	refused_with(d, 410, "cursor_gone");
 	reply_says(d, "\"oldest\":\"1000\"");
+	get(d, "/api/tasks/t-1/events?after=995"); /* nothing of it lies between this and the log */
+	reply_is(d, 200);
 	get(d, "/api/tasks/t-1/events?after=1804");
 	refused_with(d, 410, "cursor_gone");
 }
@@ -141,6 +143,53 @@ static void a_history_compacted_behind_its_reader_is_never_skipped_silently(void
 		api_read(&d->call);
 	reply_is(d, 200);
 	reply_says(d, "{\"events\":[{\"seq\":106,");
+}
+
+static void the_last_events_of_a_task_are_told_though_the_log_begins_behind_them(void **state)
+{
+	struct dialogue *d = *state;
+
+	give_history(d); /* events 1, 8, 15 … of task 1 */
+	d->base = 1000;  /* 995 is the last that was taken out of the log */
+	d->keeps = true;
+	get(d, "/api/tasks/t-1/events?limit=1000");
+	reply_is(d, 200);
+	reply_says(d, "{\"events\":[{\"seq\":974,");
+	reply_says(d, "{\"seq\":1002,");
+	get(d, "/api/tasks/t-1/events?limit=2");
+	reply_says(d, "{\"seq\":981,");
+	reply_says(d, "\"next\":\"981\"}");
+	get(d, "/api/tasks/t-1/events?after=981&limit=3");
+	reply_says(d, "{\"events\":[{\"seq\":988,");
+	reply_says(d, "{\"seq\":995,");
+	reply_says(d, "\"next\":\"1002\"}");
+	get(d, "/api/tasks/t-1/events?after=966"); /* 967 is gone */
+	refused_with(d, 410, "cursor_gone");
+	get(d, "/api/tasks/t-1/events?after=995&limit=1");
+	reply_says(d, "{\"events\":[{\"seq\":1002,");
+}
+
+static void the_audit_goes_further_back_than_the_log(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->base = d->last = 1000;
+	d->audit_base = 20;
+	get(d, "/api/events?only=audit&limit=2");
+	reply_is(d, 200);
+	reply_says(d, "{\"events\":[{\"seq\":30,");
+	reply_says(d, "\"type\":\"token.created\"");
+	reply_says(d, "\"next\":\"40\"}");
+	get(d, "/api/events?only=audit&after=995");
+	reply_says(d, "{\"events\":[{\"seq\":1000,");
+	get(d, "/api/events?only=audit&after=19");
+	refused_with(d, 410, "cursor_gone");
+	reply_says(d, "\"oldest\":\"20\"");
+	get(d, "/api/events?only=all");
+	refuses_field(d, "only");
+	d->last = 1003; /* what is in the log and no audit is passed over */
+	get(d, "/api/events?only=audit&after=1000");
+	assert_true(is(d->call.reply.body, "{\"events\":[],\"next\":\"1003\"}"));
 }
 
 static void a_very_long_history_is_looked_through_from_the_cursor(void **state)
@@ -316,6 +365,8 @@ int main(void)
 		DIALOGUE(the_events_of_one_task_are_those_and_no_others),
 		DIALOGUE(a_history_is_told_as_far_as_it_is_kept),
 		DIALOGUE(a_history_compacted_behind_its_reader_is_never_skipped_silently),
+		DIALOGUE(the_last_events_of_a_task_are_told_though_the_log_begins_behind_them),
+		DIALOGUE(the_audit_goes_further_back_than_the_log),
 		DIALOGUE(a_very_long_history_is_looked_through_from_the_cursor),
 		DIALOGUE(no_slice_of_a_long_list_is_long),
 		DIALOGUE(a_full_reply_ends_the_page_early),

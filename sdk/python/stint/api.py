@@ -1024,6 +1024,7 @@ class ConfigKeysItem(TypedDict):
 class ConfigIgnoredItem(TypedDict):
     key: str
     program: str
+    names: NotRequired[str]
     source: ConfigOrigin
     origin: NotRequired[str]
     line: NotRequired[int]
@@ -2003,7 +2004,7 @@ class Api:
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/unpark", body={} if body is None else body, headers={"If-Match": if_match})
 
     def tell_task(self, id: str, body: TellBody, *, if_match: str | None = None) -> Task:
-        """Tell whoever works on it: `POST /api/tasks/{id}/tell`."""
+        """Send a message to the worker of the task: `POST /api/tasks/{id}/tell`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/tell", body=body, headers={"If-Match": if_match})
 
     def answer_task(self, id: str, body: AnswerBody, *, if_match: str | None = None) -> Task:
@@ -2027,7 +2028,7 @@ class Api:
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/complete", body=body, headers={"If-Match": if_match}, repeatable=True)
 
     def review_task(self, id: str, body: ReviewReport, *, if_match: str | None = None) -> Task:
-        """Report work that somebody shall look at: `POST /api/tasks/{id}/review`."""
+        """Report work that needs a verdict: `POST /api/tasks/{id}/review`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/review", body=body, headers={"If-Match": if_match}, repeatable=True)
 
     def fail_task(self, id: str, body: FailReport, *, if_match: str | None = None) -> Task:
@@ -2226,9 +2227,9 @@ class Api:
         """The next planned instants: `GET /api/schedules/{id}/next`."""
         return self.call("GET", f"/api/schedules/{quote(id, safe='')}/next", query={"n": n}, repeatable=True)
 
-    def list_events(self, *, after: str | None = None, limit: int | None = None) -> Events:
+    def list_events(self, *, after: str | None = None, limit: int | None = None, only: Literal["audit"] | None = None) -> Events:
         """Read what happened: `GET /api/events`."""
-        return self.call("GET", "/api/events", query={"after": after, "limit": limit}, repeatable=True)
+        return self.call("GET", "/api/events", query={"after": after, "limit": limit, "only": only}, repeatable=True)
 
     def list_tokens(self) -> list[Token]:
         """List credentials: `GET /api/tokens`."""

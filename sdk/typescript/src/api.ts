@@ -33,11 +33,11 @@ export type TaskBudget = { usd?: number; minutes?: number; tokens?: number; turn
 export type TaskEnv = Record<string, string>;
 /** Higher comes first. The words mean 100, 50, 0 and -50. */
 export type Priority = number | "urgent" | "high" | "normal" | "low" | "P0" | "P1" | "P2" | "P3" | null;
-/** A task to be created. Every field may be left out or null. Fields that nobody knows are kept in metadata and named in warnings; what only the server says is refused. */
+/** A task to be created. Every field may be left out or null. Unknown fields are kept in metadata and named in warnings; what only the server says is refused. */
 export type TaskDraft = { id?: Id | null; title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name | null; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; onParentFailure?: "block" | "run" | null; parent?: Id | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; onConflict?: "existing" | "reject" | "replace" | null; uniqueForMs?: number | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: TaskBudget | null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; workflow?: Workflow | null; gates?: Array<Name> | null; metadata?: Record<string, any> | null; state?: "pending" | null; group?: Name | null; blockedByGroups?: Array<Name> | null; [more: string]: any };
-/** Fields to change (RFC 7396): null takes a field away. Fields that nobody knows are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
+/** Fields to change (RFC 7396): null takes a field away. Unknown fields are kept in metadata and named in warnings; what only the server says, and what cannot change after creation, is refused. */
 export type TaskPatch = { title?: string | null; description?: string | null; instructions?: string | null; steps?: Array<any> | null; deliverables?: any; workingDir?: string | null; model?: Name | null; thinking?: Name | null; queue?: Name; owner?: Name | null; requires?: Names | null; priority?: Priority; executor?: Name | null; module?: string | null; payload?: any; isolationLevel?: IsolationLevel | null; blockedBy?: Array<AnyId> | null; notBefore?: Time | null; startBy?: Time | null; finishBy?: Time | null; timeoutMs?: number | null; maxAttempts?: number | null; uniqueKey?: Name | null; concurrencyKey?: Name | null; credential?: Name | null; budget?: TaskBudget | null; labels?: Names | null; env?: TaskEnv | null; worktree?: TaskWorktree | null; metadata?: Record<string, any> | null; status?: "todo" | "in-progress" | "review" | "blocked" | "done"; [more: string]: any };
-/** What a credential that may not read is told of a task that has the uniqueKey already. */
+/** What a credential that may not read gets of the task that has the uniqueKey. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
 export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; onParentFailure?: "block" | "run"; parent?: Id; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; children?: Array<{ id: Id; state: TaskState; result: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; onConflict?: "existing" | "reject" | "replace"; uniqueForMs?: number; supersededBy?: Id; concurrencyKey?: Name; credential?: Name; budget?: TaskBudget; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release" | "wait"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: TaskUsage; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
@@ -146,7 +146,7 @@ export type Query = { sql: string; params?: Array<string | number | boolean | nu
 export type QueryAnswer = { columns: Array<string>; rows: Array<Array<string | number | null | { base64: string }>>; truncated: boolean };
 /** Where a value came from: the name of the flag or variable, or the path of the file with line and column. */
 export type ConfigOrigin = "default" | "file" | "environment" | "flag";
-export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
+export type Config = { schema: 1; home: string; keys: Array<{ key: string; value: string | number | boolean; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; ignored: Array<{ key: string; program: string; names?: string; source: ConfigOrigin; origin?: string; line?: number; column?: number }>; problems: Array<any> };
 export type Version = { name: "stint"; version: string; api: number; store?: string; schema?: number; generation?: number; starts?: number; startedAt?: Moment; uptimeMs?: number; now?: Moment; armed?: boolean };
 /** What is wrong, field by field. */
 export type Errors = Array<{ field: string; message: string }>;
@@ -205,7 +205,7 @@ export type QueueNames = Array<string> | null;
 export type ItemClaim = { agentId: string; queues?: QueueNames; defaultQueues?: Array<string> | null; leaseMs?: number | string | null; includeStatuses?: Array<string> | string | null; resumeOwned?: any; preferOwned?: any };
 export type ItemReport = { itemId: string; agentId: string; fence?: string | number | null; note?: string | null; leaseMs?: number | string | null; result?: any; error?: string | null; status?: any };
 export type ItemAnswer = { ok: true; item: Item | ItemFound | null };
-/** What a credential that may not read is told of an item that has the dedupeKey already. */
+/** What a credential that may not read gets of the item that has the dedupeKey. */
 export type ItemFound = { id: Id; status: string; _deduped: true };
 export type ItemClaimed = { ok: true; item: Item | null; reason?: "NO_QUEUES"; queues?: Array<Name>; queuesSource?: "requested" | "assignment" | "default" };
 export type Items = { ok: true; items: Array<Item>; next?: string };
@@ -359,7 +359,7 @@ export abstract class Api {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/unpark`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
 
-  /** Tell whoever works on it: `POST /api/tasks/{id}/tell`. */
+  /** Send a message to the worker of the task: `POST /api/tasks/{id}/tell`. */
   tellTask(id: string, body: TellBody, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/tell`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
@@ -389,7 +389,7 @@ export abstract class Api {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/complete`, { body, headers: { "If-Match": options.ifMatch }, repeatable: true }, options);
   }
 
-  /** Report work that somebody shall look at: `POST /api/tasks/{id}/review`. */
+  /** Report work that needs a verdict: `POST /api/tasks/{id}/review`. */
   reviewTask(id: string, body: ReviewReport, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/review`, { body, headers: { "If-Match": options.ifMatch }, repeatable: true }, options);
   }
@@ -640,8 +640,8 @@ export abstract class Api {
   }
 
   /** Read what happened: `GET /api/events`. */
-  listEvents(options: { after?: string; limit?: number } & CallOptions = {}): Promise<Events> {
-    return this.call("GET", "/api/events", { query: { after: options.after, limit: options.limit }, repeatable: true }, options);
+  listEvents(options: { after?: string; limit?: number; only?: "audit" } & CallOptions = {}): Promise<Events> {
+    return this.call("GET", "/api/events", { query: { after: options.after, limit: options.limit, only: options.only }, repeatable: true }, options);
   }
 
   /** List credentials: `GET /api/tokens`. */

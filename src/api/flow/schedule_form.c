@@ -123,7 +123,7 @@ static bool take_at(struct form *form, const struct field *field, yyjson_val *va
 static void tell_cron(struct form *form, const struct cron_fault *fault)
 {
 	if (fault->field)
-		form_error(form, "cron", "the %s \"%.*s\" %s", fault->field,
+		form_error(form, "cron", "is wrong: the %s \"%.*s\" %s", fault->field,
 			(int)(fault->at.len < 60 ? fault->at.len : 60), fault->at.data, fault->allowed);
 	else
 		form_error(form, "cron", "%s", fault->allowed);

@@ -298,6 +298,7 @@ struct event_list {
 	size_t slice_end; /* of `out`: what goes beyond it ends the slice */
 	size_t bytes;     /* written by all slices */
 	bool from_cursor; /* it was given: nothing behind it may be missing */
+	bool audit;       /* only those that compaction spares */
 	struct trail *trail;
 };
 
@@ -310,7 +311,9 @@ static int list_event(void *context, const struct record *record)
 	struct event_list *list = context;
 
 	list->looked_at++;
-	if (list->task == 0 ? api_sees_event(list->call, record) : list->task == record->task) {
+	bool is_wanted = !list->audit || event_kind_is_of_audit(record->kind);
+	if (is_wanted &&
+		(list->task == 0 ? api_sees_event(list->call, record) : list->task == record->task)) {
 		size_t before = list->out->len;
 		if (list->put > 0)
 			buf_put_byte(list->out, ',');
@@ -336,17 +339,32 @@ static int list_slice(struct api_call *call, struct event_list *list, uint32_t c
 	return r == ENOUGH ? 0 : r;
 }
 
+/* The same for the audit, which goes further back than the log. */
+static int audit_slice(struct api_call *call, struct event_list *list, uint32_t count, bool *ret_end)
+{
+	int64_t base = store_event_base(call->store);
+
+	if (list->next >= base)
+		return list_slice(call, list, count, ret_end);
+	list->looked_at = 0;
+	list->slice_end = call->body->len + SLICE_BYTES;
+	int r = store_page_audit(call->store, list->next, count, list_event, list);
+	if (r == 0 && list->looked_at < count)
+		list->next = base; /* the log goes on behind them */
+	return r == ENOUGH ? 0 : r;
+}
+
 static bool is_full(const struct event_list *list)
 {
 	return list->put == list->limit || list->bytes > LIST_BYTES_MAX;
 }
 
 /* Returns false. */
-static bool refuse_cursor(struct api_call *call)
+static bool refuse_cursor(struct api_call *call, int64_t oldest)
 {
 	cleanup(buf_done) struct buf members = {.max = 64};
 
-	buf_printf(&members, "\"oldest\":\"%lld\"", (long long)store_event_base(call->store));
+	buf_printf(&members, "\"oldest\":\"%lld\"", (long long)oldest);
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
 		&members);
@@ -388,18 +406,18 @@ static bool is_now(const struct query_value *after)
 	return span_equal(after->value, SPAN("now"));
 }
 
-/* Where to begin, or refused. */
-static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
+/* Where to begin, or refused: not before `oldest`. */
+static bool read_after(
+	struct api_call *call, const struct query_value *after, int64_t oldest, int64_t *ret_after)
 {
-	int64_t base = store_event_base(call->store);
-
 	if (is_now(after)) {
 		*ret_after = store_last_event(call->store);
 		return true;
 	}
-	if (!query_int(call, after, 0, INT64_MAX, base, ret_after, NO_CURSOR))
+	if (!query_int(call, after, 0, INT64_MAX, oldest, ret_after, NO_CURSOR))
 		return false;
-	return (*ret_after >= base && *ret_after <= store_last_event(call->store)) || refuse_cursor(call);
+	return (*ret_after >= oldest && *ret_after <= store_last_event(call->store)) ||
+		refuse_cursor(call, oldest);
 }
 
 /* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
@@ -417,14 +435,14 @@ static bool take_header(struct api_call *call, struct query_value *after)
 
 /* Where to begin and how many, or refused. */
 static bool read_cursor(struct api_call *call, struct query_value *after, struct query_value *limit,
-	int64_t *ret_after, uint32_t *ret_limit)
+	int64_t oldest, int64_t *ret_after, uint32_t *ret_limit)
 {
 	int64_t count;
 
 	if (!query_int(call, limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count, "must be from 1 to 1000"))
 		return false;
 	*ret_limit = (uint32_t)count;
-	return take_header(call, after) && read_after(call, after, ret_after);
+	return take_header(call, after) && read_after(call, after, oldest, ret_after);
 }
 
 /* A reply that is full ends the page early, and so does compaction behind a slow reader: the next request goes on from
@@ -489,7 +507,7 @@ static void stream_read(struct api_call *call)
 	struct query_value after = {.name = "after"};
 
 	if (!query_read(call, &after, 1) || !take_header(call, &after) ||
-		!read_after(call, &after, &call->stream_after))
+		!read_after(call, &after, store_event_base(call->store), &call->stream_after))
 		return;
 	if (store_page_events(call->store, call->stream_after, 1, ignore_event, NULL) == -EBADMSG) {
 		refuse_lost(call, call->stream_after);
@@ -506,18 +524,40 @@ static void stream_read(struct api_call *call)
 
 /* ---- the routes ------------------------------------------------------------------------------------- */
 
-/* NULL: it was refused. */
-static struct event_list *list_new(struct api_call *call)
+/* The oldest cursor of such a list. Of a task what is kept with it says later whether something is missing. False: refused. */
+static bool find_oldest(
+	struct api_call *call, const struct event_list *list, bool of_task, int64_t *ret_oldest)
 {
-	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
+	int r = 0;
+
+	*ret_oldest = of_task ? 0 : store_event_base(call->store);
+	if (list->audit)
+		r = store_audit_base(call->store, ret_oldest);
+	if (r < 0)
+		call_refuse_fault(call, r);
+	return r == 0;
+}
+
+static bool read_only(struct api_call *call, struct event_list *list, const struct query_value *only)
+{
+	list->audit = span_equal(only->value, SPAN("audit"));
+	return !only->value.data || list->audit || call_refuse_field(call, "only", "must be audit");
+}
+
+/* NULL: it was refused. */
+static struct event_list *list_new(struct api_call *call, bool of_task)
+{
+	struct query_value values[] = {{.name = "after"}, {.name = "limit"}, {.name = "only"}};
 	struct event_list *list = call_detail(call, sizeof *list);
+	int64_t oldest;
 
 	if (!list)
 		return NULL;
 	list->out = call->body;
 	list->call = call;
-	if (!query_read(call, values, 2) ||
-		!read_cursor(call, &values[0], &values[1], &list->next, &list->limit))
+	if (!query_read(call, values, of_task ? 2 : 3) || !read_only(call, list, &values[2]) ||
+		!find_oldest(call, list, of_task, &oldest) ||
+		!read_cursor(call, &values[0], &values[1], oldest, &list->next, &list->limit))
 		return NULL;
 	list->from_cursor = values[0].value.data != NULL;
 	return list;
@@ -540,14 +580,15 @@ void event_list_read(struct api_call *call)
 			stream_read(call);
 			return;
 		}
-		list = list_new(call);
+		list = list_new(call, false);
 		if (!list)
 			return;
 		r = begin_list(call);
 	}
-	uint32_t left = list->limit - list->put;
+	uint32_t left = list->limit - list->put, count = left < SLICE_EVENTS ? left : SLICE_EVENTS;
 	if (r == 0)
-		r = list_slice(call, list, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
+		r = list->audit ? audit_slice(call, list, SLICE_EVENTS, &end)
+				: list_slice(call, list, count, &end);
 	list->looked_through += list->looked_at;
 	end |= list->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
 	if (r == 0 && !end && !is_full(list))
@@ -565,10 +606,12 @@ void event_list_read(struct api_call *call)
  * all tasks are looked through from the cursor on, a bounded number of them, and the reply may have few or none.
  */
 struct trail {
-	int64_t at;    /* the event to look at next; 0: the beginning was reached */
-	int64_t after; /* the cursor */
-	int64_t last;  /* event of all, when the trail was begun */
-	int64_t *seqs; /* the last `limit` ones that were found, round and round */
+	int64_t at;     /* the event to look at next; 0: the beginning was reached */
+	int64_t cursor; /* 0: none was given */
+	int64_t after;  /* the cursor, or where the log begins, if that is later */
+	int64_t last;   /* event of all, when the trail was begun */
+	int64_t kept;   /* the last one told of those that were kept with the task; 0: none was */
+	int64_t *seqs;  /* the last `limit` ones that were found, round and round */
 	uint32_t found, told;
 	bool is_followed;
 };
@@ -598,17 +641,49 @@ static int follow_trail(struct api_call *call, struct event_list *list)
 	return 0;
 }
 
-/* The beginning of the trail was compacted while it was followed. Without a cursor the rest is what was asked for. */
-static int shorten_trail(struct api_call *call, struct event_list *list)
+/* The log begins behind the cursor, perhaps since a moment ago: what is missing was kept with the task, or is gone. */
+static void shorten_trail(struct api_call *call, struct event_list *list)
 {
 	int64_t base = store_event_base(call->store);
 
-	if (list->trail->after >= base)
-		return 0;
-	if (list->from_cursor)
+	if (list->trail->after < base)
+		list->next = list->trail->after = base;
+}
+
+struct kept_list {
+	struct event_list *list;
+	int64_t last; /* the last one looked at */
+};
+
+static int list_kept(void *context, const struct record *record)
+{
+	struct kept_list *kept = context;
+	const struct trail *trail = kept->list->trail;
+
+	if (kept->last == 0 && kept->list->from_cursor && record->previous > trail->cursor)
 		return -ESTALE;
-	list->next = list->trail->after = base;
-	return 0;
+	kept->last = record->seq;
+	return record->seq > trail->cursor ? list_event(kept->list, record) : 0;
+}
+
+/* The events between the cursor and the log that were kept with the task. -ESTALE: some are gone, and a cursor was given. */
+static int tell_kept(struct api_call *call, struct event_list *list)
+{
+	struct kept_list kept = {.list = list};
+	const struct trail *trail = list->trail;
+
+	if (trail->at <= trail->cursor) /* nothing of the task lies between them */
+		return 0;
+	int64_t next = list->next;
+	list->slice_end = SIZE_MAX;
+	int r = store_each_kept(call->store, list->task, list_kept, &kept);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		list->next = next;
+	list->trail->kept = kept.last;
+	bool is_whole = r == ENOUGH || kept.last == trail->at;
+	return is_whole || !list->from_cursor ? 0 : -ESTALE;
 }
 
 /* A slice of telling: what was found, the oldest first. */
@@ -621,11 +696,13 @@ static int tell_trail(struct api_call *call, struct event_list *list, bool *ret_
 	list->slice_end = call->body->len + SLICE_BYTES;
 	for (uint32_t i = 0; r == 0 && i < SLICE_EVENTS && trail->told < count; i++) {
 		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % list->limit];
+		trail->told++;
+		if (seq <= trail->kept) /* taken out of the log since it was found */
+			continue;
 		list->next = seq - 1;
 		r = store_page_events(call->store, seq - 1, 1, list_event, list);
 		if (r >= 0 && list->next != seq)
 			r = -ESTALE;
-		trail->told++;
 	}
 	*ret_end = trail->told == count;
 	if (*ret_end && trail->found <= list->limit)
@@ -646,7 +723,7 @@ static int look_through(struct api_call *call, struct event_list *list, bool *re
 /* NULL: it was refused. */
 static struct event_list *trail_new(struct api_call *call)
 {
-	struct event_list *list = list_new(call);
+	struct event_list *list = list_new(call, true);
 	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
 	struct task_document document;
 
@@ -667,7 +744,7 @@ static struct event_list *trail_new(struct api_call *call)
 		return NULL;
 	}
 	trail->at = document.task.version;
-	trail->after = list->next;
+	trail->cursor = trail->after = list->next;
 	trail->last = store_last_event(call->store);
 	return list;
 }
@@ -680,11 +757,14 @@ static int trail_slice(struct api_call *call, struct event_list *list, bool *ret
 	if (was_followed)
 		return trail->is_followed ? tell_trail(call, list, ret_end)
 					  : look_through(call, list, ret_end);
-	int r = shorten_trail(call, list);
-	if (r == 0)
-		r = follow_trail(call, list);
-	if (r == 0 && (trail->is_followed || trail->found == TRAIL_MAX))
+	shorten_trail(call, list);
+	int r = follow_trail(call, list);
+	if (r == 0 && trail->is_followed) {
 		r = begin_list(call);
+		return r == 0 ? tell_kept(call, list) : r;
+	}
+	if (r == 0 && trail->found == TRAIL_MAX)
+		r = list->from_cursor && trail->cursor < trail->after ? -ESTALE : begin_list(call);
 	return r;
 }
 
@@ -697,7 +777,7 @@ void task_events_read(struct api_call *call)
 		return;
 	int r = trail_slice(call, list, &end);
 	if (r == -ESTALE && list->put == 0)
-		refuse_cursor(call);
+		refuse_cursor(call, store_event_base(call->store));
 	else if (r == 0 && !end && !is_full(list))
 		call_again(call);
 	else

@@ -866,8 +866,10 @@ static void tell_ended(struct telling *t)
 	const struct task *task = &t->document->task;
 
 	if (task->state == TASK_FAILED) {
-		if (task->spent > 0)
+		if (task->spent >= task->max_attempts)
 			say(t, "%u of %u failures spent. Last: ", task->spent, task->max_attempts);
+		else if (task->spent > 0)
+			say(t, "Not tried again after failure %u of %u: ", task->spent, task->max_attempts);
 		say_failure(t);
 		try(t, task->attempt > 0 ? "stint logs" : "stint retry", id_of(t));
 		return;

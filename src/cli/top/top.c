@@ -680,11 +680,11 @@ static int run(struct cli *cli)
 	if (!cli->term.moves)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint ls",
 			cli->term.tty
-				? "the board needs a terminal whose cursor can be moved, and TERM says that this one is dumb"
-				: "the board needs a terminal, and standard output is none");
+				? "top needs a terminal whose cursor can be moved; TERM says that this one is dumb"
+				: "top needs a terminal; standard output is not one");
 	if (!raw_is_terminal())
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint ls",
-			"the board needs a terminal, and standard input is none");
+			"top needs a terminal; standard input is not one");
 	int r = server_ask(cli, &question, &reply); /* what is wrong from the beginning is said as usual */
 	return r != 0 ? r : watch(cli);
 }

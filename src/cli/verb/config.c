@@ -55,18 +55,30 @@ static const struct column columns[C_COUNT] = {
 	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
-static void add_row(struct cli *cli, struct table *table, const char *name, const struct config_value *value)
+static void add_row(struct cli *cli, struct table *table, const char *name, const char *text,
+	const struct config_origin *from)
 {
 	cleanup(buf_done) struct buf origin = {0};
 
 	buf_init(&origin, 8192);
-	config_put_origin(&origin, &value->origin);
+	config_put_origin(&origin, from);
 	table_row(table);
 	table_cell(table, C_KEY, span_of(name), PAINT_BOLD);
-	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE);
+	table_cell(table, C_VALUE, span_of(text), PAINT_NONE);
 	if (table->column_count > C_ORIGIN)
 		table_cell(table, C_ORIGIN, cli_span(cli, &origin),
-			value->origin.source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN);
+			from->source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN);
+}
+
+/* What is in the same files for a worker: `stint up` starts one with it. */
+static void add_foreign(struct cli *cli, struct table *table, const struct config *config)
+{
+	for (uint32_t i = 0; i < config->foreign_count; i++) {
+		const struct config_foreign *key = &config->foreign[i];
+		add_row(cli, table, key->name,
+			key->names[0] ? key->names : cli_text(cli, "(read by %s)", key->program),
+			&key->where);
+	}
 }
 
 static int put_config(struct cli *cli, const struct config *config)
@@ -74,9 +86,11 @@ static int put_config(struct cli *cli, const struct config *config)
 	struct table table;
 
 	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN, cli->term.utf8);
-	add_row(cli, &table, "home", &config->home);
+	add_row(cli, &table, "home", config->home.text, &config->home.origin);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
-		add_row(cli, &table, config_keys[key].name, &config->values[key]);
+		add_row(cli, &table, config_keys[key].name, config->values[key].text,
+			&config->values[key].origin);
+	add_foreign(cli, &table, config);
 	int r = view_put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;
@@ -120,7 +134,8 @@ const struct verb verb_config_show = {
 	.gives = NEEDS_NO_SERVER | GIVES_JSON,
 	.brief = "every setting in force",
 	.text = "Prints every setting that a server started here and now would have, from files, environment and flags; with "
-		"--origin, where each comes from. Exit status 1 when something in them is wrong. A server that runs already has what it "
+		"--origin, where each comes from. Last come the roots, executors and queues that the same files have for a worker, by "
+		"name; `stint worker run --check-config` checks them and prints what they say. Exit status 1 when something in them is wrong. A server that runs already has what it "
 		"was started with.",
 	.flags = show_flags,
 	.examples = "stint config show --origin\nstint config show --set task.crashBudget=4 --json\n",

@@ -268,14 +268,48 @@ static void put_open_question(struct cli *cli, yyjson_val *task)
 		cli_put_sentence(cli, 0, "Asked because of the rule %s", rule_text(cli, rule));
 }
 
+/* A question with options is answered by one of them. NULL: it is, or it takes any text; else the first option. */
+static const char *option_missed(struct cli *cli, yyjson_val *question, struct span text)
+{
+	yyjson_val *options = field_get(question, "options"), *option;
+	size_t at, count;
+
+	if (field_get(question, "tool") || field_bool(question, "freeText"))
+		return NULL;
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		if (!yyjson_is_str(option) || span_equal(json_text(option), text))
+			return NULL;
+	}
+	return yyjson_arr_size(options) > 0
+		? cli_text(cli, "%.*s", SPAN_ARGS(json_text(yyjson_arr_get_first(options))))
+		: NULL;
+}
+
+static int refuse_option(struct cli *cli, yyjson_val *question, const char *first)
+{
+	const char *id = args_plain(&cli->args, 0), *listed = NULL;
+	size_t at, count;
+	yyjson_val *option;
+
+	yyjson_arr_foreach(field_get(question, "options"), at, count, option) listed = cli_text(
+		cli, "%s%s\"%.*s\"", listed ? listed : "", listed ? ", " : "", SPAN_ARGS(json_text(option)));
+	return cli_fail(cli, EXIT_USAGE, "invalid",
+		cli_text(cli, "stint answer %s %s", cli_quote(cli, id), cli_quote(cli, first)),
+		"%s must be answered with one of its options: %s", id, listed);
+}
+
 /* The answer to the question that the task was found with: another one that it asks by now is not answered. */
 static int answer(struct cli *cli, yyjson_val *task, const char *text, const char *allow, bool deny)
 {
 	struct span given = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-") : span_of(text);
 	const char *named = args_text(&cli->args, "question"), *id = args_plain(&cli->args, 0);
 	struct span question = field_text(field_get(task, "question"), "id");
-	struct json_object *body = cli_body(cli);
+	const char *first = deny ? NULL : option_missed(cli, field_get(task, "question"), given);
 
+	if (first)
+		return refuse_option(cli, field_get(task, "question"), first);
+	struct json_object *body = cli_body(cli);
 	if (named || question.len > 0)
 		json_member_string(body, "question", named ? span_of(named) : question);
 	if (given.len > 0)

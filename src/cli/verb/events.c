@@ -28,6 +28,8 @@ static const struct flag flags[] = {
 	{"task", 't', FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "only about this task"},
 	{"type", 0, FLAG_NAMES, .many = true, .value = "TYPE,…",
 		.text = "only of these types: task.failed, or worker (or worker.*) for all about workers"},
+	{"audit", 0, FLAG_SWITCH,
+		.text = "only what was done to tokens, gates, execution and the server; these events are kept longest"},
 	{"limit", 'n', FLAG_NUMBER, .value = "N",
 		.text = "stop after so many (default 100; 0: all; with --follow: no limit)", .least = 0,
 		.most = LIMIT_MAX},
@@ -152,7 +154,8 @@ static int read_pages(struct watching *watching)
 	while (r == 0) {
 		size_t at, count;
 		yyjson_val *event;
-		question.query = span_of(cli_text(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
+		question.query = span_of(cli_text(cli, "limit=%d%s%s%.*s", PAGE,
+			args_has(&cli->args, "audit") ? "&only=audit" : "", after ? "&after=" : "",
 			SPAN_ARGS(cli_encode(cli, span_of(after ? after : "")))));
 		cleanup(reply_done) struct reply reply = server_need(cli, &question);
 		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
@@ -187,6 +190,18 @@ static int check_types(struct cli *cli)
 	return 0;
 }
 
+static int check_audit(struct cli *cli)
+{
+	const char *other = args_has(&cli->args, "follow") ? "follow"
+		: args_has(&cli->args, "task")             ? "task"
+							   : NULL;
+
+	return args_has(&cli->args, "audit") && other
+		? cli_fail(cli, EXIT_USAGE, "usage", "stint events --audit",
+			  "--audit and --%s do not go together", other)
+		: 0;
+}
+
 /* The list of a task may end between pages: its cursor moves on all the same. */
 static int run(struct cli *cli)
 {
@@ -202,7 +217,7 @@ static int run(struct cli *cli)
 	};
 	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
-	if (check_types(cli) != 0)
+	if (check_types(cli) != 0 || check_audit(cli) != 0)
 		return EXIT_USAGE;
 	if (!follow) {
 		int r = read_pages(&watching);
@@ -235,6 +250,7 @@ const struct verb verb_events = {
 	.examples =
 		"stint events --follow\n"
 		"stint events --task t-7k3\n"
+		"stint events --audit --type token --limit 0\n"
 		"stint events --follow --type task.failed | while read -r event; do notify \"$event\"; done\n",
 	.run = run,
 };

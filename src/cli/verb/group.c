@@ -43,7 +43,7 @@ static const struct list_view groups = {
 	.key = "groups",
 	.id = "name",
 	VIEW_COLUMNS(columns),
-	.none = "No group.",
+	.none = "No groups.",
 };
 
 const struct verb verb_group_ls = {

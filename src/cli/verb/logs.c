@@ -272,6 +272,8 @@ int view_put_log(struct cli *cli, const char *id)
 	if (args_has(args, "follow"))
 		return follow(&reading, reading.attempt > 0);
 	int r = log_read_on(&reading);
+	if (r == 0 && reading.after == 0 && cli->term.tty && cli->output != OUTPUT_JSON)
+		cli_say(cli, "%s has printed nothing", id);
 	return r != 0 ? r : log_break_line(&reading);
 }
 

@@ -39,7 +39,7 @@ static const struct list_view sessions = {
 	.key = "sessions",
 	.id = "id",
 	VIEW_COLUMNS(columns),
-	.none = "no sessions: none runs, and none ended in the last 24 hours",
+	.none = "No sessions: none runs, and none ended in the last 24 hours.",
 	.one = "session",
 	.rest = put_prompt,
 };

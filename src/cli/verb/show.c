@@ -51,11 +51,28 @@ static void put_time(struct cli *cli, const char *label, int64_t moment_ms)
 			SPAN_ARGS(view_clock(cli, moment_ms)));
 }
 
-/* A string that has several lines stands below its label. */
+static bool are_texts(yyjson_val *list)
+{
+	size_t at, count;
+	yyjson_val *item;
+
+	yyjson_arr_foreach(list, at, count, item)
+	{
+		if (!yyjson_is_str(item))
+			return false;
+	}
+	return yyjson_is_arr(list);
+}
+
+/* A string that has several lines stands below its label; texts of a list have commas between them. */
 static void put_any(struct cli *cli, const char *label, yyjson_val *value)
 {
 	if (!value || yyjson_is_null(value) || (yyjson_is_arr(value) && yyjson_arr_size(value) == 0))
 		return;
+	if (are_texts(value)) {
+		put_text(cli, label, span_of(cli_join(cli, value, ", ")));
+		return;
+	}
 	struct span text = view_any(cli, value);
 	if (!yyjson_is_str(value) || !memchr(text.data, '\n', text.len)) {
 		put_text(cli, label, text);

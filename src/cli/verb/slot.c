@@ -29,7 +29,7 @@ static const struct list_view slots = {
 	.key = "slots",
 	.id = "name",
 	VIEW_COLUMNS(columns),
-	.none = "no slots",
+	.none = "No slots.",
 };
 
 const struct verb verb_slot_ls = {

@@ -837,7 +837,7 @@ static int run(struct cli *cli)
 		.programs = {{"the server", "the worker waits for it", .words = server_words},
 			{"the worker", "the server goes on without a worker", .words = worker_words},
 			{"stint-notify", "no webhooks are sent", .words = notify_words},
-			{"stint inbox", "stint inbox says what needs you", .words = news_words}},
+			{"stint inbox", "what needs you is not shown here", .words = news_words}},
 	};
 
 	int r = here_home(cli, running.home, sizeof running.home);

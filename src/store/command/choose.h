@@ -14,8 +14,9 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
-	size_t handed_before;              /* by this turn to others */
-	struct slot_entry gate, own_entry; /* of the slot it claims for, and of its own if that is another */
+	size_t handed_before; /* by this turn to others */
+	struct slot_entry slot_entry,
+		own_entry; /* of the slot it claims for, and of its own if that is another */
 	bool enters;
 	struct worker_decision entry;
 	int fault;

@@ -58,7 +58,7 @@ static int chooser_init(
 		names_resolve(names, wants->executors, &chooser->executors);
 		chooser->any_executor = wants->any_executor;
 	}
-	chooser->gate = slot_entry_of(turn, chooser->slot, command->worker);
+	chooser->slot_entry = slot_entry_of(turn, chooser->slot, command->worker);
 	chooser->own_entry =
 		slot_entry_of(turn, chooser->slot != worker->slot ? worker->slot : 0, command->worker);
 	chooser->enters = false;
@@ -69,7 +69,7 @@ static enum refusal entries_refuse(const struct chooser *chooser)
 {
 	enum refusal refusal = chooser->own_entry.decision.refusal;
 
-	return refusal != REFUSED_NOTHING ? refusal : chooser->gate.decision.refusal;
+	return refusal != REFUSED_NOTHING ? refusal : chooser->slot_entry.decision.refusal;
 }
 
 /* Most claims are for no slot, or for one that has nothing to tell. */
@@ -78,8 +78,8 @@ static int entries_pass(struct turn *turn, struct chooser *chooser)
 	int r = chooser->own_entry.decision.event != EVENT_NONE ? slot_entry_pass(turn, &chooser->own_entry)
 								: 0;
 
-	if (r == 0 && chooser->gate.decision.event != EVENT_NONE)
-		r = slot_entry_pass(turn, &chooser->gate);
+	if (r == 0 && chooser->slot_entry.decision.event != EVENT_NONE)
+		r = slot_entry_pass(turn, &chooser->slot_entry);
 	return r;
 }
 

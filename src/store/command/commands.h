@@ -193,7 +193,7 @@ struct slot_entry {
 };
 
 struct slot_entry slot_entry_of(struct turn *turn, uint32_t slot, struct span worker);
-int slot_entry_pass(struct turn *turn, struct slot_entry *gate);
+int slot_entry_pass(struct turn *turn, struct slot_entry *entry);
 
 /* The live worker that fills the slot, other than `except`; NULL: none. */
 struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);

@@ -20,25 +20,25 @@ static uint64_t worker_digest(struct span id)
 
 struct slot_entry slot_entry_of(struct turn *turn, uint32_t slot, struct span worker)
 {
-	struct slot_entry gate = {.slot = slot};
+	struct slot_entry entry = {.slot = slot};
 
 	if (slot != 0) {
 		struct slot view;
 		turn_slot(turn, slot, &view);
-		gate.decision = slot_enter(&view, worker_digest(worker), &turn->given);
+		entry.decision = slot_enter(&view, worker_digest(worker), &turn->given);
 	}
-	return gate;
+	return entry;
 }
 
-int slot_entry_pass(struct turn *turn, struct slot_entry *gate)
+int slot_entry_pass(struct turn *turn, struct slot_entry *entry)
 {
-	struct slot_decision *decision = &gate->decision;
+	struct slot_decision *decision = &entry->decision;
 
 	if (decision->event == EVENT_NONE)
 		return 0;
 	struct record record = turn_record(turn, decision->event);
 	record_fact(&record, FACT_TRIAL, 1);
-	int r = turn_write_slot(turn, gate->slot, &decision->slot, decision->event, &record);
+	int r = turn_write_slot(turn, entry->slot, &decision->slot, decision->event, &record);
 	decision->event = EVENT_NONE;
 	return r;
 }
@@ -96,12 +96,12 @@ int execute_slot_enter(struct turn *turn, const struct command *command, struct 
 	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
 		slot_is_foreign(turn, command, command->slot))
 		return command_refuse(result, REFUSED_FORBIDDEN);
-	struct slot_entry gate =
+	struct slot_entry entry =
 		slot_entry_of(turn, names_find(&turn->store->names, command->slot), command->worker);
-	if (gate.decision.refusal != REFUSED_NOTHING)
-		return command_refuse(result, gate.decision.refusal);
-	result->repeated = gate.decision.event == EVENT_NONE;
-	return slot_entry_pass(turn, &gate);
+	if (entry.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, entry.decision.refusal);
+	result->repeated = entry.decision.event == EVENT_NONE;
+	return slot_entry_pass(turn, &entry);
 }
 
 /* One crash counts once, however often it is reported: a reply may be lost. Sets *ret_is_answered if the result is complete. */

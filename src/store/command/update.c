@@ -239,7 +239,7 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 /* A change of status, by the claim that is shown, or else by the slot that owns the task after the update. */
 struct lane_move {
 	struct task_decision decision;
-	struct slot_entry gate;
+	struct slot_entry entry;
 	bool claims; /* anew */
 };
 
@@ -268,7 +268,7 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 		if (!view)
 			return -ENOMEM;
 		worker = slot_worker(view);
-		ret_move->gate = slot_entry_of(turn, task->owner, slot);
+		ret_move->entry = slot_entry_of(turn, task->owner, slot);
 	}
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
 	if (ret_move->decision.refusal != REFUSED_NOTHING)
@@ -279,7 +279,7 @@ static int plan_slot_move(struct turn *turn, const struct task *task, enum task_
 		return command_refuse(result, REFUSED_LIMITED);
 	}
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED)
-		return command_refuse(result, ret_move->gate.decision.refusal); /* most often nothing */
+		return command_refuse(result, ret_move->entry.decision.refusal); /* most often nothing */
 	return 0;
 }
 
@@ -296,7 +296,7 @@ static int plan_move(struct turn *turn, const struct command *command, const str
 static int stage_move(
 	struct turn *turn, struct turn_task *view, struct lane_move *move, struct result *result)
 {
-	int r = move->decision.event == EVENT_TASK_CLAIMED ? slot_entry_pass(turn, &move->gate) : 0;
+	int r = move->decision.event == EVENT_TASK_CLAIMED ? slot_entry_pass(turn, &move->entry) : 0;
 
 	if (r < 0 || move->decision.event == EVENT_NONE)
 		return r;

@@ -1,6 +1,7 @@
 /*
  * Workers: registration, heartbeats with their deltas, goodbye.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "base/take.h"
@@ -81,6 +82,8 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 		record_fact(&record, FACT_DEADLINE, decision->worker.lease.deadline_ms);
 		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
 	}
+	assert(!worker_is_alive(&decision->worker));
+	assert(decision->worker.ended != WORKER_ENDED_NOT);
 	int r = turn_write_worker(turn, view, decision, &record);
 	if (r == 0 && (decision->worker.ended == WORKER_EXPIRED || decision->worker.ended == WORKER_REPLACED))
 		r = count_unclean_end(turn, decision->worker.slot, &decision->worker);
@@ -88,6 +91,8 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 		turn->unscheduled[RESCHEDULE_SKIPPED] += view->worker.held;
 	if (r == 0 && (decision->frees_lost || decision->frees_returned))
 		r = free_claims(turn, view, decision->frees_lost);
+	assert(r < 0 || view->worker.held == 0 ||
+		!(decision->frees_lost || decision->frees_returned)); /* nothing is left with it */
 	return r;
 }
 
@@ -313,6 +318,7 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 		if (r == 0 && command_sees(turn, &task->task))
 			decision = task_bind(&task->task, holder, &turn->given);
 		if (decision.refusal != REFUSED_NOTHING) {
+			assert(result->lost_count < beat->bound.count); /* each of them once */
 			lost[result->lost_count++] = beat->bound.items[i];
 			continue;
 		}
@@ -488,12 +494,12 @@ static int pass_entries(struct turn *turn, const struct command *command, const 
 	if (decision->refusal != REFUSED_NOTHING ||
 		(!registers && decision->worker.slot == view->worker.slot))
 		return 0;
-	struct slot_entry gate = slot_entry_of(turn, decision->worker.slot, command->worker);
-	if (gate.decision.refusal != REFUSED_NOTHING)
-		return command_refuse(result, gate.decision.refusal);
+	struct slot_entry entry = slot_entry_of(turn, decision->worker.slot, command->worker);
+	if (entry.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, entry.decision.refusal);
 	if (registers)
 		r = count_registration(turn, command, view, decision->worker.slot, result);
-	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_entry_pass(turn, &gate);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_entry_pass(turn, &entry);
 }
 
 int execute_beat(struct turn *turn, const struct command *command, struct result *result)

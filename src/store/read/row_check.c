@@ -114,7 +114,7 @@ static bool is_table(const struct damage *damage, const char *table)
 bool damage_is_of_history(const struct store *store, const struct damage *damage)
 {
 	if (is_table(damage, "event") || is_table(damage, "task_base") || is_table(damage, "idem") ||
-		is_table(damage, extra_table(EXTRA_LOG)))
+		is_table(damage, extra_table(EXTRA_LOG)) || is_table(damage, extra_table(EXTRA_EVENTS)))
 		return true;
 	bool is_of_task = is_table(damage, "task") || is_table(damage, "task_body") ||
 		is_table(damage, "task_extra") || is_table(damage, "task_id") || is_table(damage, "task_key");

@@ -7,6 +7,8 @@
  * fit, when somebody reads events, and before the commit; it is never larger than what a page holds, except for an event
  * that is so by itself.
  */
+#include <assert.h>
+
 #include "base/buf.h"
 #include "store/sqlite/sqlite_backend.h"
 
@@ -43,6 +45,9 @@ int sqlite_put_event(struct backend *backend, int64_t seq, struct span data)
 	struct buf *pack = &store->pack;
 	bool follows = seq == store->pack_last + 1;
 	int fault = 0;
+
+	assert(seq > 0);
+	assert(pack->len == 0 || seq > store->pack_last); /* events are put in order */
 
 	if (pack->len > 0 && (!follows || pack->len + data.len + UVARINT_BYTES_MAX > PACK_BYTES_MAX))
 		fault = events_flush(store);
@@ -158,6 +163,7 @@ static int trim_pack(struct sqlite *store, int64_t upto)
 	struct buf *kept = &store->pack; /* empty: start_packs() has flushed it */
 	int fault = start_packs(store, upto, 1, &binding);
 
+	assert(kept->len == 0);
 	if (!fault)
 		fault = next_pack(&binding, upto, &pack);
 	if (fault)

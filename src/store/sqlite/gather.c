@@ -13,6 +13,7 @@
  * is a journal. So the log grows by many frames at once, by zeros that are no frame to anybody who reads it, and then
  * the frames go over them. SQLite begins at its start again after a checkpoint: it grows no further than one of those.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,8 @@ static int flush(sqlite3_file *file)
 	struct log_file *log = (struct log_file *)file;
 	int len = log->len;
 
+	assert(len >= 0);
+	assert(len <= GATHERED_BYTES_MAX);
 	log->len = 0;
 	return len == 0 ? SQLITE_OK : write_below(file, log->bytes, len, log->at);
 }
@@ -90,6 +93,8 @@ static int log_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int
 		return write_below(file, bytes, len, at);
 	if (log->len == 0)
 		log->at = at;
+	assert(at == log->at + log->len); /* what is gathered is one piece */
+	assert(len <= GATHERED_BYTES_MAX - log->len);
 	memcpy(log->bytes + log->len, bytes, (size_t)len);
 	log->len += len;
 	return SQLITE_OK;
@@ -134,6 +139,7 @@ static int log_close(sqlite3_file *file)
 	int flushed = flush(file);
 	int closed = below(file)->pMethods->xClose(below(file));
 
+	assert(log->len == 0); /* nothing that was gathered is left behind */
 	free(log->bytes);
 	log->bytes = NULL;
 	return flushed == SQLITE_OK ? closed : flushed;

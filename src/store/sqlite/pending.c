@@ -14,6 +14,7 @@
  */
 #include "store/sqlite/pending.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,12 @@ static int make_room(struct pending *pending)
 
 struct pending_value *pending_row(struct pending *pending)
 {
+	assert(pending->columns > 0);
+	assert(pending->count % pending->columns == 0); /* every row before it is whole */
 	pending->fault = make_room(pending);
 	if (pending->fault)
 		return NULL;
+	assert(pending->count + pending->columns <= pending->cap);
 	struct pending_value *row = &pending->values[pending->count];
 	pending->count += pending->columns;
 	return memset(row, 0, pending->columns * sizeof *row);
@@ -122,10 +126,12 @@ static int sort_rows(struct pending *pending)
 			order[i - 1] = place;
 			continue;
 		}
+		assert(count < pending->order_cap);
 		memmove(&order[i + 1], &order[i], (count - i) * sizeof *order);
 		order[i] = place;
 		count++;
 	}
+	assert(count * pending->columns <= pending->count); /* of rows with one key the last counts */
 	pending->order_count = count;
 	return 0;
 }
@@ -240,6 +246,8 @@ static int cursor_is_at_end(sqlite3_vtab_cursor *base)
 /* Never NULL: SQLite would take that for NULL, and empty is not that. */
 static const char *bytes_of(const struct pending *pending, const struct pending_value *value)
 {
+	/* what it names was put, and nothing was forgotten since */
+	assert(value->at + value->len <= pending->bytes.len);
 	return pending->bytes.data ? pending->bytes.data + value->at : "";
 }
 
@@ -247,6 +255,9 @@ static int tell_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 {
 	const struct pending_cursor *cursor = (struct pending_cursor *)base;
 	const struct pending *pending = cursor->pending;
+	assert(cursor->at < pending->order_count); /* SQLite asks for the end before each row */
+	assert(column >= 0);
+	assert((uint32_t)column < pending->columns);
 	const struct pending_value *value =
 		&pending->values[pending->order[cursor->at].at + (uint32_t)column];
 

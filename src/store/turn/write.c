@@ -20,6 +20,7 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 		.ended_ms = holder->ended_ms,
 	};
 
+	assert(view->worker.handle != 0); /* it has its place in the index */
 	if (view->worker.state == WORKER_INACTIVE && row.ended_ms == 0)
 		row.ended_ms = turn->given.now.wall_ms;
 	if (view->worker.state != WORKER_INACTIVE)
@@ -66,6 +67,7 @@ int turn_write_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 
+	assert(name != 0);
 	while (i < turn->queue_count && turn->queues[i].name != name)
 		i++;
 	int r = turn_grow((void **)&turn->queues, i, &turn->queue_cap, sizeof *turn->queues);
@@ -101,6 +103,7 @@ int turn_write_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	char data[SMALL_BYTES_MAX];
 	uint32_t i = 0;
 
+	assert(name != 0);
 	while (i < turn->slot_count && turn->slots[i].name != name)
 		i++;
 	int r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
