@@ -64,6 +64,14 @@ void service_keep(int fd)
 	tell(text, fd);
 }
 
+void service_keep_none(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "FDSTOREREMOVE=1\nFDNAME=%s", kept_name);
+	tell(text, -1);
+}
+
 /* The next name of a list with colons between. */
 static bool is_kept(const char **names)
 {

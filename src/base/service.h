@@ -22,6 +22,7 @@ void service_tell(const char *text);
 
 /* Ask it to keep this socket, and to give it to the process that comes after us. */
 void service_keep(int fd);
+void service_keep_none(void); /* it lets go of all of them */
 
 /* The sockets that it gives to us; their count. They are closed at an exec, and our children are told of none. */
 size_t service_sockets(struct service_socket *ret, size_t max);

@@ -227,8 +227,7 @@ static int listen_at(struct socket_list *given, uv_tcp_t *tcp, const struct sock
 	return r;
 }
 
-/* A socket that an earlier process kept may be of an address that is not ours any more. One of a socket unit would take
- * connections that nobody answers. */
+/* One of a socket unit would take connections that nobody answers. */
 static int refuse_others(struct socket_list *given, const struct options *options)
 {
 	int r = 0;
@@ -247,6 +246,38 @@ static int refuse_others(struct socket_list *given, const struct options *option
 	return r;
 }
 
+static bool listens_beside(const struct options *options)
+{
+	return strcmp(options->host, "127.0.0.1") == 0 || strcmp(options->host, "localhost") == 0;
+}
+
+/* `listen` was changed: the sockets of before end here, for whoever still has them, too. They would stand in the way of the new
+ * address, or take connections that nobody answers. */
+static void end_old(struct socket_list *given, const struct options *options, const struct sockaddr *address)
+{
+	struct sockaddr_in6 beside;
+	bool any = false;
+
+	uv_ip6_addr("::1", options->port, &beside);
+	for (size_t i = 0; i < given->count; i++) {
+		struct service_socket *old = &given->sockets[i];
+		if (!old->is_kept || is_at(old->fd, address) ||
+			(listens_beside(options) && is_at(old->fd, (struct sockaddr *)&beside)))
+			continue;
+		shutdown(old->fd, SHUT_RD);
+		close(old->fd);
+		old->fd = -1;
+		any = true;
+	}
+	if (!any)
+		return;
+	service_keep_none();
+	for (size_t i = 0; i < given->count; i++) {
+		if (given->sockets[i].fd >= 0 && given->sockets[i].is_kept)
+			service_keep(given->sockets[i].fd);
+	}
+}
+
 static int listen_tcp(struct server *server, struct socket_list *given, uint16_t *ret_port)
 {
 	const struct options *options = server->options;
@@ -262,8 +293,10 @@ static int listen_tcp(struct server *server, struct socket_list *given, uint16_t
 		r = uv_ip6_addr(host, options->port, (struct sockaddr_in6 *)&address);
 	uv_tcp_init(&server->loop, &server->tcp);
 	server->tcp.data = server;
-	if (r == 0)
+	if (r == 0) {
+		end_old(given, options, any);
 		r = listen_at(given, &server->tcp, any, 0);
+	}
 	if (r == 0)
 		r = uv_tcp_getsockname(&server->tcp, any, &len);
 	if (r < 0)
@@ -277,12 +310,11 @@ static int listen_tcp(struct server *server, struct socket_list *given, uint16_t
  * such an address. */
 static void listen_beside(struct server *server, struct socket_list *given, uint16_t port)
 {
-	const char *host = server->options->host;
 	struct sockaddr_in6 address;
 
 	uv_tcp_init(&server->loop, &server->beside);
 	server->beside.data = server;
-	if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "localhost") != 0)
+	if (!listens_beside(server->options))
 		return;
 	uv_ip6_addr("::1", port, &address);
 	if (listen_at(given, &server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY) == UV_EADDRINUSE)

@@ -65,7 +65,8 @@ class ServiceUser(unittest.TestCase):
 
     def test_root_makes_a_certificate_that_the_server_can_read_and_keeps_what_signs(self):
         for _ in range(2):  # the second one keeps the authority
-            self.run_as_root(STINT, "--home", self.server.home, "tls", "init", "queue.example")
+            ran = self.run_as_root(STINT, "--home", self.server.home, "tls", "init", "queue.example")
+            self.assertIn("put this into /etc/stint/config.json", ran.stderr)
         place = os.path.join(self.server.home, "tls")
         self.assertEqual({name: os.stat(os.path.join(place, name)).st_uid for name in sorted(os.listdir(place))},
                          {"ca.crt": OTHER, "ca.key": 0, "server.crt": OTHER, "server.key": OTHER})

@@ -23,10 +23,10 @@ class Given(unittest.TestCase):
         self.addCleanup(self.socket.close)
         self.port = self.socket.getsockname()[1]
 
-    def start(self, listen, names="stintd.socket", pid="$$"):
+    def start(self, listen, *flags, names="stintd.socket", pid="$$"):
         home = os.path.join(self.homes.name, "home")
         script = "exec 3<&%d; LISTEN_PID=%s LISTEN_FDS=1 LISTEN_FDNAMES=%s exec \"$0\" \"$@\"" % (self.socket.fileno(), pid, names)
-        process = subprocess.Popen(["bash", "-c", script, stintd.STINTD, "--home", home, "--listen", listen], stderr=subprocess.PIPE, text=True,
+        process = subprocess.Popen(["bash", "-c", script, stintd.STINTD, "--home", home, "--listen", listen, *flags], stderr=subprocess.PIPE, text=True,
                                    stdin=subprocess.DEVNULL, pass_fds=[self.socket.fileno()], env=stintd.environment(NOTIFY_SOCKET=self.manager()))
 
         def end():
@@ -80,6 +80,13 @@ class Given(unittest.TestCase):
         process = self.start("127.0.0.1:%d" % (self.port ^ 1))
         self.assertEqual(process.wait(HANG_S), 78)
         self.assertIn("make them the same", process.stderr.read())
+
+    def test_a_kept_socket_is_not_in_the_way_of_all_addresses_on_its_port_and_the_manager_is_told_to_let_go(self):
+        self.start("0.0.0.0:%d" % self.port, "--behind-proxy", names="stint-kept")
+        self.assertIn("FDSTOREREMOVE=1\nFDNAME=stint-kept", [text for text, _ in self.told()])
+        self.assertEqual(self.livez(self.port), b"HTTP/1.1 200 OK")
+        with self.assertRaises(OSError):
+            self.socket.accept()  # it listens no more, whoever has it
 
     def test_a_kept_socket_of_an_address_of_before_is_let_go(self):
         free = socket.create_server(("127.0.0.1", 0))

@@ -140,8 +140,31 @@ static void put_certificate(struct cli *cli, struct json_object *object, const s
 	json_member_string(object, "sha256", span_of(hex_of(cli, hash)));
 }
 
+/* Root makes it for the service, whose server reads it as its own user: then who that is. */
+static bool is_for_service(const struct cli *cli, struct stat *ret_owner)
+{
+	return geteuid() == 0 && !args_has(&cli->args, "dir") && stat(cli->home, ret_owner) == 0 &&
+		ret_owner->st_uid != 0;
+}
+
+/* What makes certificates stays root's. */
+static int give_to_owner(struct cli *cli, int dir_fd)
+{
+	static const char *const files[] = {"server.key", "server.crt", "ca.crt"};
+	struct stat owner;
+
+	if (!is_for_service(cli, &owner))
+		return 0;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		if (fchownat(dir_fd, files[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return fchown(dir_fd, owner.st_uid, owner.st_gid) < 0 ? -errno : 0;
+}
+
 static int put_made(struct cli *cli, const char *dir)
 {
+	struct stat owner;
 	static const char *const files[] = {"cert", "server.crt", "key", "server.key", "ca", "ca.crt"};
 	cleanup(buf_done) struct buf json = {.max = PEM_MAX};
 	struct json_object object;
@@ -160,23 +183,10 @@ static int put_made(struct cli *cli, const char *dir)
 	cli_say(cli,
 		"put this into %s/config.json and start the server again; clients elsewhere need ca.crt (--ca); ca.key signs "
 		"for this server: keep it to yourself",
-		cli->home[0] ? cli->home : "the state directory");
+		is_for_service(cli, &owner) ? "/etc/stint"
+			: cli->home[0]      ? cli->home
+					    : "the state directory");
 	return 0;
-}
-
-/* Root makes it for the service, whose server reads it as its own user. What makes certificates stays root's. */
-static int give_to_owner(struct cli *cli, int dir_fd)
-{
-	static const char *const files[] = {"server.key", "server.crt", "ca.crt"};
-	struct stat owner;
-
-	if (geteuid() != 0 || args_has(&cli->args, "dir") || stat(cli->home, &owner) < 0 || owner.st_uid == 0)
-		return 0;
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		if (fchownat(dir_fd, files[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-	}
-	return fchown(dir_fd, owner.st_uid, owner.st_gid) < 0 ? -errno : 0;
 }
 
 static int run_init(struct cli *cli)
