@@ -148,6 +148,10 @@ struct api_services {
 	const char *(*public_url)(void *context);
 	/* The effective configuration, each value with its origin, and no secret. */
 	int (*put_config)(void *context, struct buf *out);
+	/* What a credential tells of the deliveries to a target, an object, in place of what it told before; and all that was told, with
+	 * commas between the objects (`teller`: only by that credential, unless it is empty). In memory alone. */
+	int (*keep_deliveries)(void *context, struct span teller, struct span target, struct span text);
+	int (*put_deliveries)(void *context, struct span teller, struct buf *out);
 	/* A file of the dashboard: index.html, or what its page loads. False: there is none. `no_site` says why there is no page. */
 	bool (*site_file)(void *context, struct span name, struct arena *arena, struct site_file *ret_file);
 	const char *(*no_site)(void *context);

@@ -336,7 +336,8 @@ call_finish execution_set_finish;
 call_step backup_begin, query_begin;
 call_finish backup_finish, query_finish;
 call_step system_livez_begin, system_page_begin, system_readyz_read, system_leader_read, system_openapi_begin,
-	system_version_read, system_config_read, stats_read_all, system_metrics_read;
+	system_version_read, system_config_read, stats_read_all, system_metrics_read, delivery_tell_begin,
+	delivery_list_read;
 
 /* mcp/ */
 call_step mcp_begin, mcp_read;

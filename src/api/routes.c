@@ -165,6 +165,8 @@ const struct route routes[] = {
 	R(GET,    "/api/openapi.json",                              ANY, NO_BODY, system_openapi_begin,        NULL,                       NULL),
 	R(GET,    "/api/config",                                OPERATE, NO_BODY, NULL,                        system_config_read,         NULL),
 	R(GET,    "/api/stats",                                    READ, NO_BODY, NULL,                        stats_read_all,             NULL),
+	R(GET,    "/api/deliveries",                               READ, NO_BODY, NULL,                        delivery_list_read,         NULL),
+	R(POST,   "/api/deliveries",                               READ, SMALL,   delivery_tell_begin,         NULL,                       NULL),
 	R(GET,    "/api/version",                                  READ, NO_BODY, NULL,                        system_version_read,        NULL),
 	J(POST,   "/api/backup",                                  ADMIN, SMALL,   backup_begin,                NULL,                       backup_finish),
 	R(POST,   "/api/tasks/:id/gates/:gate",            APPROVE|GATE, LARGE,   gate_verdict_begin,          NULL,                       task_finish),

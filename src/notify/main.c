@@ -23,7 +23,7 @@ enum {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_CONFIG = 78,
-	TEXT_BYTES_MAX = 1 << 20,
+	TEXT_BYTES_MAX = 4 << 20,
 };
 
 static const char usage[] =
@@ -120,8 +120,10 @@ static int check_words(const struct notify_flags *flags)
 
 /* ---- ls --------------------------------------------------------------------------------------------------------------- */
 
-static void put_json_target(struct buf *out, const struct target *target, const struct cursor *cursor)
+static void put_json_target(
+	struct buf *out, const struct target *target, const struct cursor *cursor, int dir_fd)
 {
+	static struct history history;
 	struct json_object object;
 	char origin[300];
 
@@ -141,6 +143,9 @@ static void put_json_target(struct buf *out, const struct target *target, const 
 	else
 		json_member_null(&object, "cursor");
 	cursor_put_figures(&object, cursor);
+	history_open(&history, dir_fd, target->name);
+	if (json_put_key(&object, "last"))
+		history_put(out, &history);
 	json_end(&object);
 }
 
@@ -187,7 +192,7 @@ static int list(const struct targets *targets, const char *home, bool json)
 		if (json && i > 0)
 			buf_put_byte(&out, ',');
 		if (json)
-			put_json_target(&out, target, &cursor);
+			put_json_target(&out, target, &cursor, dir_fd);
 		else
 			put_target(&out, target, &cursor);
 	}

@@ -14,6 +14,7 @@
 #include "base/service.h"
 #include "base/take.h"
 #include "notify/feed.h"
+#include "notify/teller.h"
 
 enum {
 	EXIT_TEMPORARY = 75,
@@ -25,6 +26,7 @@ struct notifier {
 	const struct targets *targets;
 	CURLM *multi;
 	struct feed feed;
+	struct teller teller;
 	struct senders senders;
 	struct rng rng;
 	int dir_fd, signals;
@@ -45,9 +47,15 @@ static int step_all(struct notifier *notifier, int64_t *next_ms)
 	if (senders_want_more(&notifier->senders))
 		feed_rewind(&notifier->feed, now);
 	/* The feed first: what it brings is sent in the same tick. */
+	enum feed_step before = notifier->feed.step;
 	int r = feed_step(&notifier->feed, now, next_ms);
+	bool streams = notifier->feed.step == FEED_STREAM;
+	if (streams && before != FEED_STREAM)
+		teller_meet(&notifier->teller);
 	for (uint32_t i = 0; r == 0 && i < notifier->senders.count; i++)
 		r = sender_step(&notifier->senders.items[i], now, wall, next_ms);
+	if (r == 0)
+		teller_step(&notifier->teller, streams, now, next_ms);
 	return r;
 }
 
@@ -68,7 +76,8 @@ static int finish_all(struct notifier *notifier)
 
 static int tick(struct notifier *notifier)
 {
-	struct curl_waitfd waits[2] = {{.fd = notifier->signals, .events = CURL_WAIT_POLLIN}};
+	struct curl_waitfd waits[3] = {{.fd = notifier->signals, .events = CURL_WAIT_POLLIN}};
+	unsigned wait_count = 1;
 	int64_t next_ms = now_ms() + WAIT_MS_MAX;
 	struct signalfd_siginfo info;
 	int running;
@@ -77,11 +86,15 @@ static int tick(struct notifier *notifier)
 	if (r < 0)
 		return r;
 	int64_t wait_ms = next_ms - now_ms();
-	struct pollfd feed = feed_poll(&notifier->feed);
-	waits[1].fd = feed.fd;
-	waits[1].events = (short)((feed.events & POLLIN ? CURL_WAIT_POLLIN : 0) |
-		(feed.events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
-	curl_multi_poll(notifier->multi, waits, feed.fd >= 0 ? 2 : 1, wait_ms > 0 ? (int)wait_ms : 0, NULL);
+	const struct pollfd polls[] = {feed_poll(&notifier->feed), teller_poll(&notifier->teller)};
+	for (size_t i = 0; i < sizeof polls / sizeof *polls; i++) {
+		if (polls[i].fd < 0)
+			continue;
+		waits[wait_count].fd = polls[i].fd;
+		waits[wait_count++].events = (short)((polls[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+			(polls[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
+	}
+	curl_multi_poll(notifier->multi, waits, wait_count, wait_ms > 0 ? (int)wait_ms : 0, NULL);
 	if (curl_multi_perform(notifier->multi, &running) != CURLM_OK)
 		return -ENOMEM;
 	if (read(notifier->signals, &info, sizeof info) == sizeof info)
@@ -163,12 +176,15 @@ static int run_in(struct notifier *notifier, const struct server_place *place)
 		return r;
 	r = feed_open(&notifier->feed, place, &notifier->senders);
 	if (r == 0)
+		r = teller_open(&notifier->teller, place, &notifier->senders);
+	if (r == 0)
 		r = open_senders(notifier);
 	if (r == 0)
 		r = serve(notifier);
 	for (uint32_t i = 0; i < notifier->senders.count; i++)
 		sender_close(&notifier->senders.items[i]);
 	feed_close(&notifier->feed);
+	teller_close(&notifier->teller);
 	curl_multi_cleanup(notifier->multi);
 	close(notifier->signals);
 	return r;

@@ -28,6 +28,7 @@ int sender_open(struct sender *sender, const struct target *target, const struct
 	int r = cursor_read(dir_fd, target->name, &sender->cursor);
 	sender->seen = sender->cursor.seq;
 	sender->seen_ms = sender->cursor.time_ms;
+	history_open(&sender->history, dir_fd, target->name);
 	return r < 0 ? r : delivery_init(&sender->delivery, target, sender);
 }
 
@@ -115,6 +116,8 @@ static int enqueue(struct sender *sender, int64_t generation, yyjson_val *event)
 	message->seq = json_int(event, "seq");
 	message->time_ms = json_int(event, "time");
 	message->generation = generation;
+	json_copy_text(event, "type", message->type, sizeof message->type);
+	json_copy_text(event, "task", message->task, sizeof message->task);
 	message_id(id, sender->targets->source, generation, message->seq);
 	int r = message_put(&message->body, sender->target, sender->targets->source, id, event);
 	if (r < 0)
@@ -291,6 +294,24 @@ static void drop_first(struct sender *sender)
 	sender->due_ms = 0;
 }
 
+static void note(struct sender *sender, const struct delivery_outcome *outcome, int64_t again_wall_ms)
+{
+	const struct queued_message *message = queued_at(sender, 0);
+	struct history_entry entry = {
+		.at_ms = sender->cursor.last_ms,
+		.again_ms = again_wall_ms,
+		.status = outcome->status,
+		.tries = sender->tries,
+	};
+
+	snprintf(entry.id, sizeof entry.id, "%s", sender->cursor.last_id);
+	snprintf(entry.type, sizeof entry.type, "%s", message->type);
+	snprintf(entry.task, sizeof entry.task, "%s", message->task);
+	snprintf(entry.error, sizeof entry.error, "%s", outcome->error);
+	history_note(&sender->history, &entry);
+	history_keep(&sender->history, sender->dir_fd, sender->target->name);
+}
+
 /* Logged when it is on disk: a reader of "delivered" may rely on it. */
 static void tell(
 	const struct sender *sender, const struct delivery_outcome *outcome, uint32_t tries, int64_t again_ms)
@@ -324,7 +345,9 @@ int sender_finish(struct sender *sender, CURLcode code, int64_t now_ms, int64_t 
 	if (!outcome.delivered && tries <= SENDER_RETRIES_MAX) {
 		again_ms = pause_ms(sender);
 		sender->due_ms = now_ms + again_ms;
+		note(sender, &outcome, wall_ms + again_ms);
 	} else {
+		note(sender, &outcome, 0);
 		cursor->delivered += outcome.delivered;
 		cursor->given_up += !outcome.delivered;
 		drop_first(sender);

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "notify/cursor.h"
 #include "notify/delivery.h"
+#include "notify/history.h"
 
 enum {
 	SENDER_QUEUE_MAX = 64,
@@ -24,6 +25,7 @@ struct queued_message {
 	int64_t seq;
 	int64_t time_ms;
 	int64_t generation;
+	char type[HISTORY_TYPE_BYTES], task[HISTORY_TASK_BYTES];
 	struct buf body;
 };
 
@@ -46,6 +48,9 @@ struct sender {
 	int64_t due_ms;  /* when the first message is sent, or sent again */
 	int64_t kept_ms; /* when the cursor was last written */
 	bool moved;      /* the cursor has moved since it was written */
+	struct history history;
+	int64_t told_ms; /* when the server was last told of it; 0: never, or it is another server */
+	uint64_t told_version;
 };
 
 /* One for each target. */

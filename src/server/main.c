@@ -579,6 +579,7 @@ static int stop(struct server *server)
 	if (server->store) {
 		heartbeat_file_done(server);
 		streams_done(server);
+		deliveries_done(&server->deliveries);
 		turns_done(server);
 		store_rest(server->store, server->now);
 		steps_done(server);

@@ -4,7 +4,7 @@
  *   main.c        start and stop                    turn/      exchanges (requests with their replies), store turns, waiting
  *   options.c     flags and configuration                      claims, reads in slices, shares of principals
  *   home.c        the state directory               net/       connections, for whom they count, strangers
- *   admission.c   host, origin, credential          watch/     event streams, metrics, log, the file of heartbeats
+ *   admission.c   host, origin, credential          watch/     event streams, metrics, log, heartbeats, deliveries of webhooks
  *   mint.c        the texts of tokens               backup.c   copies of the store while it serves; restore.c
  *   lead/         a server that stands by, and passes connections on
  *   clock.c       the two clocks                    services.c     what the server does for the API
@@ -26,6 +26,7 @@
 #include "server/turn/readers.h"
 #include "server/turn/turns.h"
 #include "server/turn/waiting.h"
+#include "server/watch/deliveries.h"
 #include "server/watch/heartbeat_file.h"
 #include "server/watch/metrics.h"
 #include "server/watch/streams.h"
@@ -70,6 +71,7 @@ struct server {
 	struct streams streams;
 	struct server_backup backup;
 	struct standby standby;
+	struct deliveries deliveries;
 	struct heartbeat_file heartbeat_file;
 	struct metrics metrics;
 	uint32_t damages_logged;

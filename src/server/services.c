@@ -180,6 +180,16 @@ static int put_config(void *context, struct buf *out)
 	return config_put_json(out, &of(context)->options->config);
 }
 
+static int keep_deliveries(void *context, struct span teller, struct span target, struct span text)
+{
+	return deliveries_keep(&of(context)->deliveries, teller, target, text);
+}
+
+static int put_deliveries(void *context, struct span teller, struct buf *out)
+{
+	return deliveries_put(&of(context)->deliveries, teller, out);
+}
+
 static bool find_site_file(void *context, struct span name, struct arena *arena, struct site_file *ret_file)
 {
 	return site_find(of(context)->options->ui_dir, name, arena, ret_file);
@@ -318,6 +328,8 @@ void host_init(struct server *server)
 		.cookie = cookie,
 		.public_url = public_url,
 		.put_config = put_config,
+		.keep_deliveries = keep_deliveries,
+		.put_deliveries = put_deliveries,
 		.process_is_alive = process_is_alive,
 		.put_metrics = put_metrics,
 		.ask = ask,

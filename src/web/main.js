@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { login } from "./live/api.js";
-import { begin, go, href, me, overlay, problem, route, theme as shade } from "./live/state.js";
+import { begin, go, href, me, overlay, problem, route, singleKeys, theme as shade, undoLast } from "./live/state.js";
 import { Frame, flipTheme, pages } from "./part/frame.js";
 import { Copy, Icon, html } from "./part/parts.js";
 import { clean, stateWords } from "./part/text.js";
@@ -46,6 +46,7 @@ addEventListener("keydown", e => {
   if ((e.ctrlKey || e.metaKey) && e.key === "k") { e.preventDefault(); overlay.value = overlay.value ? "" : "palette"; return; }
   if (!me.value || e.ctrlKey || e.metaKey || e.altKey || overlay.value) return;
   if (target.matches("input, textarea, select, [contenteditable]")) { if (e.key === "Escape") target.blur(); return; }
+  if (!singleKeys.value && e.key.length === 1) return;
   if (pending === "g") {
     pending = "";
     const found = pages.find(([, , key]) => key === e.key)?.[0] ?? { b: "board", d: "dead" }[e.key];
@@ -53,6 +54,7 @@ addEventListener("keydown", e => {
     return;
   }
   if (e.key === "g") { pending = "g"; setTimeout(() => { pending = ""; }, 1000); return; }
+  if (e.key === "u") { undoLast(); return; }
   if (e.key === "?") { overlay.value = "keys"; return; }
   if (e.key === "t") { flipTheme(); return; }
   if (e.key === "c") { navigator.clipboard?.writeText(document.querySelector(".foot code")?.textContent ?? ""); return; }

@@ -257,6 +257,108 @@ class Sessions(NotifyCase):
         self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY, OLD_KEY))
 
 
+class LastDeliveries(NotifyCase):
+    def told(self, name="ops", client=None):
+        return next((row for row in (client or self.client).get("/api/deliveries").json if row["target"] == name), None)
+
+    def wait_told(self, judge):
+        def is_told():
+            row = self.told()
+            return row is not None and judge(row)
+        self.wait_until(is_told, what="the server was not told of it")
+        return self.told()
+
+    def test_the_server_is_told_of_the_last_deliveries_with_how_each_went(self):
+        ops = self.receiver()
+        ops.answers = [500] + [503] * 8  # the first message is given up
+        self.configure({"ops": self.target(events=["task.cancelled"])})
+        self.start()
+        self.wait_told(lambda row: row["last"] == [])
+        for task in ("first", "second"):
+            self.create(id=task)
+            self.client.post("/api/tasks/%s/cancel" % task)
+        row = self.wait_told(lambda row: len(row["last"]) == 2 and row["last"][0]["outcome"] == "delivered")
+        newest, oldest = row["last"]
+        self.assertEqual((newest["task"], newest["type"], newest["outcome"], newest["tries"], newest["status"]),
+                         ("second", "task.cancelled", "delivered", 1, 200))
+        self.assertEqual((oldest["task"], oldest["outcome"], oldest["tries"], oldest["status"], oldest["error"]),
+                         ("first", "given-up", 9, 503, "the answer was 503"))
+        self.assertEqual((row["delivered"], row["givenUp"], row["by"]), (1, 1, "admin"))
+        self.assertTrue(row["url"].startswith("http://127.0.0.1:"), row["url"])
+        self.assertNotIn("/hook", row["url"], "what stands behind the host may be a secret")
+        self.assertEqual(self.cursor()["last"], row["last"], "stint notify ls --json has the same")
+
+    def test_a_message_that_is_tried_again_says_when(self):
+        ops = self.receiver()
+        ops.answers = [500, None]
+        self.configure({"ops": self.target(events=["task.cancelled"])}, retryBaseMs=1000 * 3600, retryMaxMs=1000 * 3600)
+        self.start()
+        self.create(id="t")
+        self.client.post("/api/tasks/t/cancel")
+        row = self.wait_told(lambda row: row["last"])
+        self.assertEqual((row["last"][0]["outcome"], row["last"][0]["tries"], row["waiting"]), ("retrying", 1, 1))
+        self.assertGreater(row["last"][0]["againAt"], row["last"][0]["at"])
+
+    def test_fifty_are_kept_and_told_again_to_a_server_that_was_started_anew(self):
+        ops = self.receiver()
+        self.configure({"ops": self.target(events=["task.created"])})
+        self.start()
+        self.client.post("/api/tasks/batch", {"tasks": [{"id": "task-%d" % number, "title": "x", "queue": "q"} for number in range(60)]})
+        row = self.wait_told(lambda row: row["delivered"] == 60)
+        self.assertEqual([one["task"] for one in row["last"]], ["task-%d" % number for number in range(59, 9, -1)])
+        self.stop()
+        self.restart()
+        self.assertIsNone(self.told(), "the server keeps them in memory")
+        self.start()
+        self.assertEqual(self.wait_told(lambda row: True)["last"], row["last"])
+
+    def test_a_history_that_is_damaged_is_begun_anew(self):
+        ops = self.receiver()
+        self.configure({"ops": self.target(events=["task.cancelled"])})
+        self.start()
+        self.stop()
+        for text in ("[{", '[7,{"id":5}]', "{}", ""):
+            self.write("notify/ops.last", text)
+            self.assertEqual(self.cursor()["last"], [], text)
+        self.start()
+        self.create(id="t")
+        self.client.post("/api/tasks/t/cancel")
+        self.wait_told(lambda row: [one["task"] for one in row["last"]] == ["t"])
+
+    def test_what_one_credential_told_no_other_replaces_and_one_of_certain_queues_sees_its_own(self):
+        admin = self.server.client()
+        viewers = [admin.post("/api/tokens", {"kind": "viewer", "name": name, **more}).json["token"]
+                   for name, more in (("one", {}), ("two", {}), ("ci", {"queues": ["ci"]}))]
+        for number, token in enumerate(viewers):
+            client = self.server.client(token=token)
+            reply = client.post("/api/deliveries", {"target": "ops", "delivered": number, "last": []})
+            self.assertEqual((reply.status, reply.json["by"]), (200, "viewer:" + ("one", "two", "ci")[number]))
+            client.close()
+        self.assertEqual(sorted(row["delivered"] for row in self.client.get("/api/deliveries").json), [0, 1, 2])
+        client = self.server.client(token=viewers[2])
+        self.assertEqual([row["delivered"] for row in client.get("/api/deliveries").json], [2])
+        for number in range(40):
+            client.post("/api/deliveries", {"target": "t-%d" % number, "last": []})
+        self.assertEqual(sorted(row["target"] for row in client.get("/api/deliveries").json),
+                         sorted("t-%d" % number for number in range(8, 40)), "32 of one credential, the last ones")
+        self.assertEqual(len(admin.get("/api/deliveries").json), 34, "nobody else lost one")
+        client.close()
+        admin.close()
+
+    def test_what_is_wrong_in_them_is_named(self):
+        def wrong(body):
+            reply = self.client.post("/api/deliveries", body)
+            self.assertEqual(reply.status, 422, reply.body)
+            return [error["field"] for error in reply.json["errors"]]
+        good = {"id": "m", "type": "task.failed", "at": 1, "outcome": "delivered", "tries": 1}
+        self.assertEqual(wrong({}), ["target", "last"])
+        self.assertEqual(wrong({"target": "ops", "last": 5}), ["last"])
+        self.assertEqual(wrong({"target": "ops", "last": [good] * 51}), ["last"])
+        self.assertEqual(wrong({"target": "ops", "last": [good, 7, {**good, "outcome": "lost"}, {"colour": 1, **good}]}),
+                         ["last[1]", "last[2].outcome", "last[3].colour"])
+        self.assertEqual(self.client.get("/api/deliveries").json, [])
+
+
 class Trouble(NotifyCase):
     def test_what_is_not_taken_is_sent_again_under_the_same_id(self):
         ops = self.receiver()

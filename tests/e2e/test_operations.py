@@ -790,6 +790,21 @@ class Metrics(OperationsCase):
                 self.ok(self.client.post("/api/tasks/%s/progress" % task, {"workerId": "w1", "fence": claim["fence"], "usage": spent}))
         self.assertEqual((used("attempts"), used("tokens"), used("usd"), used("unpriced")), ([1, 1], [36, 36], [1.5, 0], [0, 1]))
 
+    def test_what_was_spent_in_a_week_is_told_by_hour_too(self):
+        for executor in ("claude", "codex"):
+            self.create(id=executor, executor=executor)
+            claim, = self.claim("w1", executors=[executor])
+            for usd in (0.25, 1.5):
+                spent = {"inputTokens": 10, "outputTokens": 5, "usd": usd if executor == "claude" else None}
+                self.ok(self.client.post("/api/tasks/%s/progress" % executor, {"workerId": "w1", "fence": claim["fence"], "usage": spent}))
+        week = self.client.get("/api/stats?span=7d").json["spent"]
+        self.assertEqual(sorted(one["executor"] for one in week), ["claude", "codex"])
+        for one in week:
+            sums = {key: sum(hour[key] for hour in one["hours"]) for key in ("attempts", "tokens", "usd", "unpriced")}
+            self.assertEqual(sums, {key: one[key] for key in sums}, one["executor"])
+            self.assertEqual([hour["at"] % 3600000 for hour in one["hours"]], [0] * len(one["hours"]))
+        self.assertNotIn("hours", self.client.get("/api/stats?span=24h").json["spent"][0])
+
     def test_the_age_of_the_oldest_heartbeat_goes_with_its_worker(self):
         self.ok(self.register("w1"))
         self.assertGreaterEqual(self.value("stint_worker_heartbeat_age_seconds_max"), 0)

@@ -120,6 +120,25 @@ class Top(stintd.Case):
         screen.press("q")
         screen.until("ended with 0")
 
+    def test_the_last_change_is_called_back_and_the_command_is_copied(self):
+        self.create(id="t-1", title="Called back")
+        screen = Screen(self, 80, 24)
+        screen.until("Called back")
+        self.press_until(screen, lambda: "y" if "Cancel t-1?" in screen.see() else "C", lambda: self.state("t-1") == "cancelled")
+        screen.until("t-1 is cancelled", "u calls it back")
+        screen.press("u")
+        screen.until("t-1 gets another try")
+        self.assertEqual(self.state("t-1"), "ready")
+        screen.press("u")
+        screen.until("nothing to call back")
+        screen.tmux("set", "-s", "set-clipboard", "on")
+        screen.press("c")
+        screen.until("copied: stint show t-1")
+        self.assertEqual(screen.tmux("show-buffer"), "stint show t-1")
+        screen.press("q")
+        screen.until("ended with 0")
+        screen.left_as_found()
+
     def test_pages_filter_and_a_refusal(self):
         self.fill()
         viewer = self.client.post("/api/tokens", {"kind": "viewer", "name": "eyes"}).json["token"]

@@ -42,9 +42,9 @@ try {
   const { code } = await api("POST", "/api/tokens", { kind: "login", name: "bench" });
   const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
   await page.addInitScript(() => {
-    window.long = []; window.shift = 0; window.frames = [];
+    window.long = []; window.shift = 0; window.moved = new Set(); window.frames = [];
     new PerformanceObserver(list => list.getEntries().forEach(entry => window.long.push(entry.duration))).observe({ type: "longtask", buffered: true });
-    new PerformanceObserver(list => list.getEntries().forEach(entry => { if (!entry.hadRecentInput) window.shift += entry.value; })).observe({ type: "layout-shift", buffered: true });
+    new PerformanceObserver(list => list.getEntries().forEach(entry => { if (!entry.hadRecentInput) { window.shift += entry.value; entry.sources.forEach(source => window.moved.add(`${source.node?.nodeName ?? "?"}.${source.node?.className ?? ""}`)); } })).observe({ type: "layout-shift", buffered: true });
   });
   await page.goto(`${url}/#k=${code}`);
   await page.waitForSelector(".four");
@@ -52,11 +52,11 @@ try {
   for (const where of ["overview", "tasks", "workers"]) {
     await page.evaluate(hash => { location.hash = "#/" + hash; }, where);
     await page.waitForTimeout(3000);
-    await page.evaluate(() => { window.long.length = 0; window.shift = 0; });
+    await page.evaluate(() => { window.long.length = 0; window.shift = 0; window.moved.clear(); });
     await page.waitForTimeout(SECONDS * 1000);
     const [long, shift] = await page.evaluate(() => [window.long, window.shift]);
     say(`${where}: longest task in ${SECONDS} s, ms`, Math.round(Math.max(0, ...long)), "≤ 200");
-    say(`${where}: layout shift`, shift.toFixed(4), "0");
+    say(`${where}: layout shift`, shift.toFixed(4), shift ? `0; moved: ${(await page.evaluate(() => [...window.moved])).slice(0, 6).join(", ")}` : "0");
   }
   await page.evaluate(() => { location.hash = "#/tasks"; });
   await page.waitForSelector("tr[data-id]");

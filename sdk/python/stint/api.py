@@ -1758,12 +1758,21 @@ class StatsPointsItem(TypedDict):
     waitMostMs: NotRequired[int]
 
 
+class StatsSpentItemHoursItem(TypedDict):
+    at: Time
+    attempts: int
+    tokens: int
+    usd: float
+    unpriced: int
+
+
 class StatsSpentItem(TypedDict):
     executor: str
     attempts: int
     tokens: int
     usd: float
     unpriced: int
+    hours: NotRequired[list[StatsSpentItemHoursItem]]
 
 
 Stats = TypedDict("Stats", {
@@ -1807,6 +1816,40 @@ class Certificate(TypedDict):
     endsAt: Moment
     stale: NotRequired[Literal[True]]
     problem: NotRequired[str]
+
+
+class Delivery(TypedDict):
+    id: str
+    type: str
+    task: NotRequired[Id]
+    at: int
+    outcome: Literal["delivered", "retrying", "given-up"]
+    tries: int
+    status: NotRequired[int]
+    error: NotRequired[str]
+    againAt: NotRequired[int]
+
+
+class DeliveriesTold(TypedDict):
+    target: Id
+    url: NotRequired[str]
+    delivered: NotRequired[int]
+    givenUp: NotRequired[int]
+    missed: NotRequired[int]
+    waiting: NotRequired[int]
+    last: list[Delivery]
+
+
+class Deliveries(TypedDict):
+    target: Id
+    by: str
+    toldAt: Moment
+    url: NotRequired[str]
+    delivered: int
+    givenUp: int
+    missed: int
+    waiting: int
+    last: list[Delivery]
 
 
 class EnterSlotBody(TypedDict):
@@ -2278,6 +2321,14 @@ class Api:
     def stats(self, *, span: Literal["1h", "24h", "7d"] | None = None, queue: str | None = None) -> Stats:
         """Figures over time: `GET /api/stats`."""
         return self.call("GET", "/api/stats", query={"span": span, "queue": queue}, repeatable=True)
+
+    def list_deliveries(self) -> list[Deliveries]:
+        """The last deliveries of webhooks: `GET /api/deliveries`."""
+        return self.call("GET", "/api/deliveries", repeatable=True)
+
+    def tell_deliveries(self, body: DeliveriesTold) -> Deliveries:
+        """Tell of the last deliveries to a target: `POST /api/deliveries`."""
+        return self.call("POST", "/api/deliveries", body=body)
 
     def version(self) -> Version:
         """Which server is it?: `GET /api/version`."""

@@ -264,13 +264,16 @@ export type Bulk = { id: string; state: "running" | "done" | "stopped"; reason?:
 /** Failures with the same words. */
 export type ErrorCause = { id: string; code: string; message: string; tasks: number; failed: number; blocked: number; firstAt: Moment; lastAt: Moment; task: string };
 export type StatsCell = { done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number };
-export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number }> };
+export type Stats = { span: "1h" | "24h" | "7d"; from: Moment; stepMs: number; steps: number; points: Array<{ at: Time; done: number; failed: number; cancelled: number; claims: number; waitHalfMs?: number; waitMostMs?: number }>; total: StatsCell; spent?: Array<{ executor: string; attempts: number; tokens: number; usd: number; unpriced: number; hours?: Array<{ at: Time; attempts: number; tokens: number; usd: number; unpriced: number }> }> };
 /** A code for machines. */
 export type JoinCode = { id: string; kind: "join"; name: string; queues?: Names; createdAt: Moment; createdBy: string; expiresAt: Moment; uses: number; used: number; tokenLivesMs: number; url?: string; code: string };
 export type EnrolBody = { code: string; id: string; hash: string; host?: string | null };
 export type RenewBody = { hash?: string | null };
 /** The TLS certificate that the server shows. */
 export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
+export type Delivery = { id: string; type: string; task?: Id; at: number; outcome: "delivered" | "retrying" | "given-up"; tries: number; status?: number; error?: string; againAt?: number };
+export type DeliveriesTold = { target: Id; url?: string; delivered?: number; givenUp?: number; missed?: number; waiting?: number; last: Array<Delivery> };
+export type Deliveries = { target: Id; by: string; toldAt: Moment; url?: string; delivered: number; givenUp: number; missed: number; waiting: number; last: Array<Delivery> };
 
 /** What any call may be given. */
 export interface CallOptions { signal?: AbortSignal; retries?: number; timeoutMs?: number }
@@ -702,6 +705,16 @@ export abstract class Api {
   /** Figures over time: `GET /api/stats`. */
   stats(options: { span?: "1h" | "24h" | "7d"; queue?: string } & CallOptions = {}): Promise<Stats> {
     return this.call("GET", "/api/stats", { query: { span: options.span, queue: options.queue }, repeatable: true }, options);
+  }
+
+  /** The last deliveries of webhooks: `GET /api/deliveries`. */
+  listDeliveries(options: CallOptions = {}): Promise<Array<Deliveries>> {
+    return this.call("GET", "/api/deliveries", { repeatable: true }, options);
+  }
+
+  /** Tell of the last deliveries to a target: `POST /api/deliveries`. */
+  tellDeliveries(body: DeliveriesTold, options: CallOptions = {}): Promise<Deliveries> {
+    return this.call("POST", "/api/deliveries", { body }, options);
   }
 
   /** Which server is it?: `GET /api/version`. */

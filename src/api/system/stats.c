@@ -3,6 +3,7 @@
  *
  * The rows are read in slices and added up into points of the length that the span has; the reply is written at the end.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "api/call.h"
@@ -10,6 +11,7 @@
 enum {
 	POINTS_MAX = 168,
 	SPENT_TOLD_MAX = 200,
+	SPENT_HOURS_MAX = 2048, /* of a week, all executors together */
 	SLICE_ROWS = 200,
 	HALF = 500,
 	MOST = 950,
@@ -21,10 +23,11 @@ static const struct {
 	const char *name;
 	int64_t step_ms;
 	uint32_t points;
+	bool has_hours; /* what was spent is told by hour, too: a reader makes days of its own zone of them */
 } spans[] = {
-	{"1h", STATS_MINUTE_MS, 60},
-	{"24h", 10 * STATS_MINUTE_MS, 144},
-	{"7d", STATS_HOUR_MS, POINTS_MAX},
+	{"1h", STATS_MINUTE_MS, 60, false},
+	{"24h", 10 * STATS_MINUTE_MS, 144, false},
+	{"7d", STATS_HOUR_MS, POINTS_MAX, true},
 };
 
 enum {
@@ -41,6 +44,12 @@ struct spent_told {
 	struct spent_counts counts;
 };
 
+struct spent_hour {
+	uint32_t executor; /* in `spent` */
+	int64_t hour;
+	struct spent_counts counts;
+};
+
 struct stats_read {
 	struct api_call *call;
 	struct span queue; /* empty: all that may be seen */
@@ -52,6 +61,8 @@ struct stats_read {
 	struct stats_cell total;
 	struct spent_told spent[SPENT_TOLD_MAX];
 	uint32_t spent_count;
+	struct spent_hour *hours; /* NULL: not asked for */
+	uint32_t hour_count;
 	int fault;
 };
 
@@ -93,6 +104,31 @@ static void add_fresh(void *context, int64_t minute, struct span queue, const st
 		add_cell(read, minute * STATS_MINUTE_MS, cell);
 }
 
+static void add_counts(struct spent_counts *sum, const struct spent_counts *more)
+{
+	sum->micro_usd += more->micro_usd;
+	sum->tokens += more->tokens;
+	sum->attempts += more->attempts;
+	sum->unpriced += more->unpriced;
+}
+
+/* Rows come in order of time, so that what belongs together is near the end. What finds no room is in the sum alone. */
+static void add_hour(
+	struct stats_read *read, uint32_t executor, int64_t hour, const struct spent_counts *counts)
+{
+	uint32_t i = read->hour_count;
+
+	while (i > 0 && read->hours[i - 1].hour >= hour) {
+		i--;
+		if (read->hours[i].hour == hour && read->hours[i].executor == executor) {
+			add_counts(&read->hours[i].counts, counts);
+			return;
+		}
+	}
+	if (read->hour_count < SPENT_HOURS_MAX)
+		read->hours[read->hour_count++] = (struct spent_hour){executor, hour, *counts};
+}
+
 /* An hour counts when it ends within the span. */
 static void add_spent(void *context, int64_t hour, struct span executor, const struct spent_counts *counts)
 {
@@ -111,10 +147,9 @@ static void add_spent(void *context, int64_t hour, struct span executor, const s
 		read->fault = r < 0 ? r : read->fault;
 		read->spent_count += r == 0;
 	}
-	told->counts.micro_usd += counts->micro_usd;
-	told->counts.tokens += counts->tokens;
-	told->counts.attempts += counts->attempts;
-	told->counts.unpriced += counts->unpriced;
+	add_counts(&told->counts, counts);
+	if (read->hours && i < read->spent_count)
+		add_hour(read, i, hour, counts);
 }
 
 static void add_fresh_spent(
@@ -158,6 +193,37 @@ static void put_points(struct json_object *object, const struct stats_read *read
 	buf_put_byte(out, ']');
 }
 
+static void put_counts(struct json_object *object, const struct spent_counts *counts)
+{
+	json_member_int(object, "attempts", (int64_t)counts->attempts);
+	json_member_int(object, "tokens", (int64_t)counts->tokens);
+	if (json_put_key(object, "usd"))
+		buf_printf(object->buf, "%llu.%06llu", (unsigned long long)(counts->micro_usd / 1000000),
+			(unsigned long long)(counts->micro_usd % 1000000));
+	json_member_int(object, "unpriced", (int64_t)counts->unpriced);
+}
+
+static void put_hours(struct json_object *object, const struct stats_read *read, uint32_t executor)
+{
+	struct buf *out = object->buf;
+	struct json_object hour;
+	bool any = false;
+
+	if (!read->hours || !json_put_key(object, "hours"))
+		return;
+	buf_put_byte(out, '[');
+	for (uint32_t i = 0; i < read->hour_count; i++) {
+		if (read->hours[i].executor != executor)
+			continue;
+		json_put_comma(out, &any);
+		json_begin(&hour, out);
+		json_member_int(&hour, "at", read->hours[i].hour * STATS_HOUR_MS);
+		put_counts(&hour, &read->hours[i].counts);
+		json_end(&hour);
+	}
+	buf_put_byte(out, ']');
+}
+
 static void put_spent(struct json_object *object, const struct stats_read *read)
 {
 	struct buf *out = object->buf;
@@ -172,12 +238,8 @@ static void put_spent(struct json_object *object, const struct stats_read *read)
 		json_put_comma(out, &any);
 		json_begin(&spent, out);
 		json_member_string(&spent, "executor", told->executor);
-		json_member_int(&spent, "attempts", (int64_t)told->counts.attempts);
-		json_member_int(&spent, "tokens", (int64_t)told->counts.tokens);
-		if (json_put_key(&spent, "usd"))
-			buf_printf(out, "%llu.%06llu", (unsigned long long)(told->counts.micro_usd / 1000000),
-				(unsigned long long)(told->counts.micro_usd % 1000000));
-		json_member_int(&spent, "unpriced", (int64_t)told->counts.unpriced);
+		put_counts(&spent, &told->counts);
+		put_hours(&spent, read, i);
 		json_note(object, json_end(&spent));
 	}
 	buf_put_byte(out, ']');
@@ -232,6 +294,13 @@ static struct stats_read *read_new(struct api_call *call)
 	struct stats_read *read = call_detail(call, sizeof *read);
 	if (!read)
 		return NULL;
+	if (spans[span].has_hours && call->who.queues.count == 0) {
+		read->hours = arena_take(call->arena, SPENT_HOURS_MAX * sizeof *read->hours);
+		if (!read->hours) {
+			call_refuse_request(call, -ENOMEM);
+			return NULL;
+		}
+	}
 	int64_t step_ms = spans[span].step_ms;
 	read->call = call;
 	read->span = span;

@@ -59,6 +59,9 @@ struct board {
 	bool said_is_bad;
 };
 
+/* The command that shows the row in focus, or does what it asks for. */
+const char *board_command(const struct board *board, struct cli *cli);
+
 /* Where the rows of the tab now belong. `adopt`: in that order, all of them; otherwise those that are there stay where they are. The
  * focus stays with its row; if that is gone, it goes to the row in its place, and true is returned. */
 bool board_arrange(struct board *board, bool adopt);

@@ -188,23 +188,22 @@ static size_t draw_banner(struct frame *frame, size_t row)
 
 /* ---- the last two lines --------------------------------------------------------------------------------------------- */
 
-static const char *command_of(const struct frame *frame)
+const char *board_command(const struct board *board, struct cli *cli)
 {
-	const struct board *board = frame->board;
 	const struct board_row *focus = board_focus(board);
-	const char *id = focus ? cli_quote(frame->cli, focus->id) : "";
+	const char *id = focus ? cli_quote(cli, focus->id) : "";
 
 	switch (board->tab) {
 	case TAB_TASKS:
 	case TAB_INBOX:
 		return !focus ? "stint ls"
 			: board_is_asking(focus->item) || board_is_in_review(focus->item)
-			? cli_text(frame->cli, "stint approve %s", id)
-			: cli_text(frame->cli, "stint show %s", id);
+			? cli_text(cli, "stint approve %s", id)
+			: cli_text(cli, "stint show %s", id);
 	case TAB_WORKERS:
-		return focus ? cli_text(frame->cli, "stint worker show %s", id) : "stint worker ls";
+		return focus ? cli_text(cli, "stint worker show %s", id) : "stint worker ls";
 	case TAB_QUEUES:
-		return focus ? cli_text(frame->cli, "stint ls --queue %s", id) : "stint queue ls";
+		return focus ? cli_text(cli, "stint ls --queue %s", id) : "stint queue ls";
 	case TAB_COUNT:
 		break;
 	}
@@ -224,7 +223,7 @@ static void draw_command(struct frame *frame, size_t row)
 	if (board->said[0])
 		line_put_text(&line, board->said, board->said_is_bad ? PAINT_RED : PAINT_NONE);
 	else
-		line_put_text(&line, cli_text(cli, "$ %s", command_of(frame)), PAINT_NONE);
+		line_put_text(&line, cli_text(cli, "$ %s", board_command(board, cli)), PAINT_NONE);
 	frame_put_at_edge(frame, row, cli_text(cli, "  %s", news), frame->stale ? PAINT_YELLOW : PAINT_DIM);
 }
 
@@ -325,6 +324,7 @@ static void draw_help(struct frame *frame)
 		{"A", "allow for this task"}, {"d", "deny or reject, with words"},
 		{"1-9", "choose an answer"}, {"r", "retry a task that has ended or is blocked"},
 		{"C", "cancel a task"}, {"p", "pause or resume a queue"},
+		{"u, c", "call back the last change; copy the command"},
 		{"/", "filter tasks by words; Escape clears"}, {".", "show new rows, and the order of now"},
 		{"q, Ctrl-C", "quit"}};
 	struct line line = {frame, 1, 2};

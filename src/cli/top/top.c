@@ -30,6 +30,7 @@ enum {
 	ESCAPE_MS = 50,   /* ESC alone, or the beginning of a key? */
 	ROWS_ASKED = 190, /* of each group */
 	ENDED_ASKED = 50,
+	UNDO_MS = 10000, /* so long u calls back what was done last */
 	LOG_BYTES = 8192,
 	FRAME_BYTES_MAX = 16 << 20,
 	TYPED_BYTES = 1000,
@@ -53,6 +54,9 @@ struct top {
 	char focus_asks[BOARD_ID_BYTES]; /* the question of the row in focus */
 	int64_t settled_ms;              /* when the row in focus, or the prompt, came */
 	int64_t key_ms, polled_ms, lists_ms;
+	const char *undo; /* path of what calls back the last change; NULL: nothing does */
+	char undo_of[BOARD_ID_BYTES];
+	int64_t undo_until_ms;
 	bool goes; /* g was typed: the next key names a page */
 	bool quits;
 };
@@ -226,6 +230,31 @@ static void refresh(struct top *top, bool now)
 
 /* ---- acting -------------------------------------------------------------------------------------------------------- */
 
+/* What calls a change back. */
+static const struct inverse {
+	const char *path, *back, *done;
+} inverses[] = {
+	{"/api/tasks/*/cancel", "/api/tasks/*/retry", "gets another try"},
+	{"/api/queues/*/pause", "/api/queues/*/resume", "is open"},
+	{"/api/queues/*/resume", "/api/queues/*/pause", "is paused"},
+};
+
+static const struct inverse *inverse_of(const char *path)
+{
+	for (size_t i = 0; i < sizeof inverses / sizeof *inverses; i++) {
+		if (strcmp(inverses[i].path, path) == 0)
+			return &inverses[i];
+	}
+	return NULL;
+}
+
+static void note_undo(struct top *top, const char *path, const char *id)
+{
+	top->undo = inverse_of(path) ? path : NULL;
+	copy_text(top->undo_of, sizeof top->undo_of, span_of(id));
+	top->undo_until_ms = top->cli->now_ms + UNDO_MS;
+}
+
 /* Does it, and says what came of it. */
 static void act(struct top *top, const char *path, const char *id, const char *second, struct span body,
 	const char *done)
@@ -249,9 +278,44 @@ static void act(struct top *top, const char *path, const char *id, const char *s
 				SPAN_ARGS(detail.len > 0 ? detail : SPAN("the server refuses")),
 				field_cstr(cli, reply.root, "code")));
 	} else {
-		say(top, false, cli_text(cli, "%s %s", id, done));
+		note_undo(top, path, id);
+		say(top, false, cli_text(cli, "%s %s%s", id, done, top->undo ? "; u calls it back" : ""));
 	}
 	refresh(top, true);
+}
+
+static void undo(struct top *top)
+{
+	const struct inverse *inverse =
+		top->undo && top->cli->now_ms < top->undo_until_ms ? inverse_of(top->undo) : NULL;
+	char id[BOARD_ID_BYTES];
+
+	if (!inverse) {
+		say(top, false, "nothing to call back");
+		return;
+	}
+	copy_text(id, sizeof id, span_of(top->undo_of));
+	act(top, inverse->back, id, NULL, SPAN("{}"), inverse->done);
+	top->undo = NULL;
+}
+
+/* Into the clipboard of the terminal, however far away that is (OSC 52). One that has none ignores it. */
+static void copy_command(struct top *top)
+{
+	cleanup(buf_done) struct buf out = {0};
+	const char *command = board_command(&top->board, top->cli);
+
+	buf_init(&out, 16 << 10);
+	buf_put_span(&out, SPAN("\033]52;c;"));
+	size_t quote = out.len;
+	json_put_base64(&out, span_of(command));
+	buf_put_byte(&out, '\a');
+	if (buf_fault(&out))
+		return;
+	memmove(out.data + quote, out.data + quote + 1, out.len - quote - 3); /* without its quotes */
+	out.data[out.len - 3] = '\a';
+	if (raw_write((struct span){out.data, out.len - 2}) == 0)
+		say(top, false, cli_text(top->cli, "copied: %s", command));
 }
 
 static void answer(
@@ -485,6 +549,10 @@ static void on_list_key(struct top *top, uint32_t key)
 		board->prompt = PROMPT_KEYS;
 	else if (key == '.')
 		arrange(top, true);
+	else if (key == 'u')
+		undo(top);
+	else if (key == 'c')
+		copy_command(top);
 	else if (key == KEY_TAB || key == KEY_RIGHT)
 		show_tab(top, (board->tab + 1) % TAB_COUNT);
 	else if (key == KEY_BACK_TAB || key == KEY_LEFT)

@@ -14,6 +14,7 @@ export const version = signal(/** @type {any} */ (null));
 export const toasts = signal(/** @type {any[]} */ ([]));
 export const command = signal("");             // what the hovered control would type
 export const overlay = signal(/** @type {"" | "palette" | "keys" | "add" | "addTask"} */ (""));
+export const retryAt = signal(0);                // when the stream is asked for again, by this browser's clock
 export const theme = signal("");                // which of the two is chosen; a plot is drawn again when it changes
 export const stale = computed(() => stream.value.state !== "live" && now.value - stream.value.since > 5000);
 
@@ -123,14 +124,28 @@ export const leaseLeft = (ms, at) => ms - (performance.now() - at);
 
 // ---- life ------------------------------------------------------------------------------------------------------
 
+const UNDO_MS = 10000;
 /** @param {string} text @param {{ bad?: boolean, undo?: () => void }} [more] */
 export function toast(text, more) {
-  const one = { id: Math.random(), text, ...more };
+  const one = { id: Math.random(), text, until: serverNow() + UNDO_MS, ...more };
   toasts.value = [...toasts.value.slice(-3), one];
-  if (!more?.bad) setTimeout(() => dropToast(one.id), more?.undo ? 10000 : 3500);
+  if (!more?.bad) setTimeout(() => dropToast(one.id), more?.undo ? UNDO_MS : 3500);
+}
+/** Call back what was done last, while it is offered. */
+export function undoLast() {
+  const one = toasts.value.filter(each => each.undo).at(-1);
+  if (one) { dropToast(one.id); one.undo(); }
 }
 /** @param {number} id */
 export const dropToast = id => { toasts.value = toasts.value.filter(one => one.id !== id); };
+
+const placeOfKeys = "stint.keys";
+const keysWere = () => { try { return localStorage.getItem(placeOfKeys) !== "off"; } catch { return true; } };
+export const singleKeys = signal(keysWere());   // one letter is a command
+export function flipKeys() {
+  singleKeys.value = !singleKeys.value;
+  try { localStorage.setItem(placeOfKeys, singleKeys.value ? "on" : "off"); } catch { /* as long as the page lives */ }
+}
 
 /** @type {ReturnType<typeof openStream> | null} */
 let feed = null;
@@ -199,12 +214,19 @@ export async function begin() {
       for (const listen of listeners) listen(event);
       soil(event.type, event.task);
     },
+    again: at => { retryAt.value = at; },
     gone: () => { seq = 0; refreshAll(); toast("Old events are gone; the page was read again."); },
     unauthorized: () => signedOut("Your session has ended."),
   });
-  const mine = await get("/api/logins").then(rows => rows.find((/** @type {any} */ row) => row.current), () => null);
-  if (mine && me.value) me.value = { ...me.value, role: mine.role, name: mine.name };
+  readRole();
 }
+
+/** What this page may: an admin's role is less after a while. */
+export async function readRole() {
+  const mine = await get("/api/logins").then(rows => rows.find((/** @type {any} */ row) => row.current), () => null);
+  if (mine && me.value && (mine.role !== me.value.role || mine.name !== me.value.name)) me.value = { ...me.value, role: mine.role, name: mine.name };
+}
+setInterval(() => { if (!document.hidden && me.value?.role === "admin") readRole(); }, 60000);
 
 setInterval(() => { if (!document.hidden) now.value = serverNow(); }, 1000);
 // What changes without an event: heartbeats, and leases.

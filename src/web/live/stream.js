@@ -9,7 +9,7 @@ const SILENT_MS = 20000; // the server says something every 15 s
 
 /**
  * @param {{ after: () => string, event: (event: any) => void, state: (state: "live" | "away") => void,
- *           gone: () => void, unauthorized: () => void }} watch
+ *           again: (at: number) => void, gone: () => void, unauthorized: () => void }} watch
  */
 export function openStream(watch) {
   const mine = session()?.id; // tabs of another session are none of ours
@@ -22,7 +22,7 @@ export function openStream(watch) {
   let tries = 0, timer = 0, hidden = 0, silent = 0, ended = false;
 
   const tell = (/** @type {any} */ news) => channel?.postMessage({ of: mine, ...news });
-  const again = (/** @type {number} */ ms) => { clearTimeout(timer); if (!ended && open) timer = window.setTimeout(run, ms); };
+  const again = (/** @type {number} */ ms) => { clearTimeout(timer); if (!ended && open) { timer = window.setTimeout(run, ms); watch.again(Date.now() + ms); } };
   const heard = () => {
     clearTimeout(silent);
     silent = window.setTimeout(() => { watch.state("away"); if (open) run(); }, SILENT_MS);

@@ -1,6 +1,6 @@
 // How is the flow? Five lanes of status, the same filter and sentences as the table. A card is dropped only where the move is legal.
 import { useState } from "preact/hooks";
-import { href, route } from "../live/state.js";
+import { allows, href, route } from "../live/state.js";
 import { act, actionsOf, Act, actions } from "../part/actions.js";
 import { Age, Empty, Glyph, Lease, Pips, Title, html, nowWords, useResource } from "../part/parts.js";
 import { clean, lanes, thousands } from "../part/text.js";
@@ -38,7 +38,7 @@ function Lane({ lane: [lane, name, states], held, hold }) {
   return html`<section class=${"lane" + (!held || isHome ? "" : move ? " yes" : " no")} aria-label=${name} data-lane=${lane}
     onDragOver=${(/** @type {any} */ e) => { if (move) e.preventDefault(); }}
     onDrop=${(/** @type {any} */ e) => { e.preventDefault(); if (move) act(move.name, ...move.words); hold(null); }}>
-    <h2>${name} <b>${thousands(cards.length)}${(value?.length ?? 0) > CARDS && wanted.length ? " and more" : ""}</b></h2><ul>${held && !isHome ? html`<li class="say-l">${move ? move.say : whyNot(held, lane)}</li>` : null}${cards.map(task => html`<li key=${task.id} data-id=${task.id} class=${"card" + (held?.id === task.id ? " drag" : "")} draggable="true"
+    <h2>${name} <b>${thousands(cards.length)}${(value?.length ?? 0) > CARDS && wanted.length ? " and more" : ""}</b></h2><ul>${held && !isHome ? html`<li class="say-l">${move ? move.say : whyNot(held, lane)}</li>` : null}${cards.map(task => html`<li key=${task.id} data-id=${task.id} class=${"card" + (held?.id === task.id ? " drag" : "")} draggable=${Object.values(movesOf(task)).some(one => allows(actions[one.name].role))}
       onDragStart=${(/** @type {any} */ e) => { e.dataTransfer.setData("text/plain", task.id); setTimeout(() => hold(task)); }} onDragEnd=${() => hold(null)}>
       <span class="r"><${Glyph} state=${task.state} /><a class="mono" href=${href("task", task.id)} tabindex="-1">${clean(task.id)}</a><span class="end"><${Pips} task=${task} /></span><${Age} at=${lanes.finished.includes(task.state) ? task.updatedAt : task.createdAt} /></span>
       <h3><a href=${href("task", task.id)}><${Title} task=${task} /></a></h3><p class=${{ failed: "bad", asking: "you", review: "you", blocked: "you" }[/** @type {string} */ (task.state)] ?? ""}><bdi>${nowWords(task)}</bdi></p>

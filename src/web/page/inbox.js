@@ -1,11 +1,24 @@
 // What must I decide, and what happens if I say yes?
+import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { href, now, route } from "../live/state.js";
+import { allows, href, now, route } from "../live/state.js";
 import { Act, act, actions } from "../part/actions.js";
 import { Age, Button, Empty, Glyph, Title, html, useResource } from "../part/parts.js";
 import { clean, span } from "../part/text.js";
 
 const ARM_MS = 500, DIFF_LINES = 40;
+const movedAt = signal(0); // when cards last changed their places
+
+/** A card that has just come takes no click and no key, and one that has just come to another place no click: it would land on what was not
+ * looked at. @param {any[]} changes */
+function useArmed(changes) {
+  const [, draw] = useState(0);
+  const timer = useRef(0), born = useRef(performance.now());
+  useLayoutEffect(() => { movedAt.value = performance.now(); }, changes);
+  const left = () => Math.max(born.current, movedAt.value) + ARM_MS - performance.now(), wait = left();
+  useEffect(() => { clearTimeout(timer.current); if (wait > 0) timer.current = window.setTimeout(() => draw(n => n + 1), wait + 1); return () => clearTimeout(timer.current); });
+  return { click: wait <= 0, key: () => performance.now() - born.current >= ARM_MS };
+}
 
 /** @param {{ diff: string }} props */
 function Diff({ diff }) {
@@ -35,11 +48,20 @@ function Reported({ id }) {
     ${task.result == null && !checks.length && !files.length ? html`<p class="q">Nothing was reported beside that it is finished.</p>` : null}`;
 }
 
+/** What waiting costs: does a process wait with it? @param {{ id: string, gate: boolean, since: number }} props */
+function Cost({ id, gate, since }) {
+  const task = useResource(`/api/tasks/${encodeURIComponent(id)}`, ["=" + id]).value, waited = now.value - since;
+  if (gate) return html`<p class="q">It waits until somebody decides. Nothing is lost either way.</p>`;
+  if (!task) return html`<p class="q">Nothing is lost while it waits.</p>`;
+  return html`<p class="q">${task.workerId ? `Its process on ${clean(task.workerId)} has waited ${span(waited)}. It is put aside after a while and goes on when you answer: nothing is lost either way.`
+    : "Its process was put aside. When you answer, the next free worker goes on where it stopped."}</p>`;
+}
+
 /** @param {{ one: any, focused: boolean, cardRef?: any, alone?: boolean }} props */
 export function Card({ one, focused, cardRef, alone }) {
   const [words, setWords] = useState(/** @type {string | null} */ (null));
   const [over, setOver] = useState("");
-  const born = useRef(performance.now());
+  const armed = useArmed([over !== ""]), may = { disabled: !allows("approver"), reason: "this needs the role approver" };
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const gate = one.kind === "gate", question = one.question ?? {}, tool = question.tool || question.input || question.diff;
   const key = gate ? one.gate : question.id;
@@ -52,10 +74,10 @@ export function Card({ one, focused, cardRef, alone }) {
     if (!focused) return undefined;
     const onKey = (/** @type {any} */ e) => {
       const { key: pressed } = e.detail;
-      if (over || performance.now() - born.current < ARM_MS) return;
+      if (over || !armed.key()) return;
       if (pressed === "a") { gate ? act("pass", one.task, key).then(ok => ok && setOver("Passed.")) : tool && act("allow", one.task, key).then(ok => ok && setOver("Allowed once.")); }
       if (pressed === "A" && !gate && tool) act("allowTask", one.task, key).then(ok => ok && setOver("Allowed for this task."));
-      if (pressed === "d") { setWords(words ?? ""); e.detail.origin.preventDefault(); }
+      if (pressed === "d" && !may.disabled) { setWords(words ?? ""); e.detail.origin.preventDefault(); }
       if (/^[1-9]$/.test(pressed) && question.options?.[Number(pressed) - 1] !== undefined) reply(question.options[Number(pressed) - 1]);
     };
     addEventListener("stint-key", onKey);
@@ -65,21 +87,21 @@ export function Card({ one, focused, cardRef, alone }) {
 
   if (over) return html`<article class="ask over" ref=${cardRef}><p class="rcpt"><${Glyph} state="done" /><span class="iso">${clean(over)}</span> <a class="link iso" href=${href("task", one.task)}>${clean(one.title || one.task)}</a></p></article>`;
   const sendKeys = (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); say(); } if (e.key === "Escape") setWords(null); };
-  return html`<article class=${"ask" + (focused ? " at" : "")} ref=${cardRef} data-task=${one.task}>
+  return html`<article class=${"ask" + (focused ? " at" : "") + (armed.click ? "" : " fresh")} ref=${cardRef} data-task=${one.task}>
     <header><${Glyph} state=${gate ? "review" : "asking"} /><a class="link cut iso" href=${href("task", one.task)}>${clean(one.title || one.task)}</a> <span class="mono">${clean(one.task)}</span><${Age} at=${one.since} class="end" /></header>
     <div class="in"><h2>${gate ? html`Needs a verdict on gate ${clean(one.gate)}` : question.diff ? "Wants to change a file" : tool ? html`Wants to use ${clean(question.tool ?? "a tool")}` : "Asks a question"}</h2>
       ${gate ? alone ? null : html`<${Reported} id=${one.task} />` : html`<${Thing} question=${question} />`}
       ${question.text ? html`<p class="quote iso">${clean(question.text)}</p>` : null}
       ${!gate && !tool && question.options?.length ? html`<div class="opt">${question.options.map((/** @type {string} */ option, /** @type {number} */ i) =>
-        html`<${Button} key=${option} cli=${actions.answer.cli(one.task, key, option)} data-act="answer" onClick=${() => reply(option)}>${i < 9 ? html`<kbd>${i + 1}</kbd>` : null} <bdi>${clean(option)}</bdi><//>`)}</div>` : null}
+        html`<${Button} key=${option} cli=${actions.answer.cli(one.task, key, option)} data-act="answer" ...${may} onClick=${() => reply(option)}>${i < 9 ? html`<kbd>${i + 1}</kbd>` : null} <bdi>${clean(option)}</bdi><//>`)}</div>` : null}
       <p class="ctx"><span>queue <b class="iso">${clean(one.queue)}</b></span><span>attempt <b>${one.attempt}</b></span>${question.rule ? html`<span>rule <b class="iso">${clean(typeof question.rule === "string" ? question.rule : JSON.stringify(question.rule))}</b></span>` : null}
         ${question.deadline ? html`<span>denied by itself in <b>${span(question.deadline - now.value)}</b></span>` : null}</p>
-      <p class="q">${gate ? "It waits until somebody decides. Nothing is lost either way." : "While nobody answers its process is put aside after a while. Nothing is lost either way."}</p>
+      <${Cost} id=${one.task} gate=${gate} since=${one.since} />
       ${words !== null ? html`<label><span class="sr">${gate || tool ? "Why not" : "Your answer"}</span><textarea ref=${field} rows="2" value=${words} placeholder=${gate || tool ? "Why not: the work reads this. Ctrl Enter sends." : "Your answer. Ctrl Enter sends."}
         onInput=${(/** @type {any} */ e) => setWords(e.target.value)} onKeyDown=${sendKeys}></textarea></label>` : null}</div>
     <footer>${gate ? html`<${Act} name="pass" words=${[one.task, key]} primary after=${done("Passed.")} label=${html`Pass <kbd>a</kbd>`} />` : null}
       ${!gate && tool ? html`<${Act} name="allow" words=${[one.task, key]} primary after=${done("Allowed once.")} label=${html`Allow once <kbd>a</kbd>`} /><${Act} name="allowTask" words=${[one.task, key]} after=${done("Allowed for this task.")} label=${html`For this task <kbd>A</kbd>`} />` : null}
-      ${words === null ? html`<${Button} cli=${actions[noName].cli(one.task, key, "")} data-act=${noName} onClick=${() => setWords("")}>${gate ? "Reject" : tool ? "Deny" : "Write"}… <kbd>d</kbd><//>`
+      ${words === null ? html`<${Button} cli=${actions[noName].cli(one.task, key, "")} data-act=${noName} ...${may} onClick=${() => setWords("")}>${gate ? "Reject" : tool ? "Deny" : "Write"}… <kbd>d</kbd><//>`
         : html`${!gate && !tool ? html`<${Button} primary cli=${actions.answer.cli(one.task, key, words)} onClick=${() => reply(words)}>Answer<//>` : null}<${Button} cli=${actions[noName].cli(one.task, key, words)} onClick=${say}>${gate ? "Reject" : "Deny"}<//>`}
       <code class="end q">${gate ? actions.pass.cli(one.task, key) : tool ? actions.allow.cli(one.task, key) : actions.answer.cli(one.task, key, "…")}</code></footer></article>`;
 }

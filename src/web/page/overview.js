@@ -3,16 +3,18 @@ import { useMemo, useState } from "preact/hooks";
 import { events, href, now } from "../live/state.js";
 import { Age, Empty, Glyph, Icon, Lease, Meter, TaskLink, Title, html, useResource } from "../part/parts.js";
 import { Plot } from "../part/plot.js";
-import { age, clean, clock, count, money, sentence, thousands, wait, words } from "../part/text.js";
+import { First } from "./first.js";
+import { useSettled } from "./schedules.js";
+import { age, clean, clock, count, exact, money, sentence, thousands, wait, words } from "../part/text.js";
 
 const DAY_MS = 86400000;
 const notable = ["task.failed", "task.blocked", "task.expired", "task.asked", "task.completed", "task.cancelled", "slot.quarantined", "worker.inactive",
-  "worker.registered", "queue.paused", "queue.resumed", "execution.armed", "execution.disarmed", "server.started", "server.degraded", "gate.opened", "gate.passed", "gate.rejected", "task.answered"];
+  "worker.registered", "worker.terminating", "bulk.ended", "queue.paused", "queue.resumed", "execution.armed", "execution.disarmed", "server.started", "server.degraded", "gate.opened", "gate.passed", "gate.rejected", "task.answered"];
 
 /** @param {{ event: any }} props */
 export function EventRow({ event }) {
   const state = event.data?.state;
-  return html`<div class="li"><time class="q mono" title=${event.time}>${clock(event.time, true)}</time>
+  return html`<div class="li"><time class="q mono" title=${exact(event.time)}>${clock(event.time, true)}</time>
     ${state ? html`<${Glyph} state=${state} />` : html`<${Icon} name=${event.type.startsWith("worker") ? "workers" : "events"} size=${14} class="g q2" />`}
     <span class="cut">${event.task ? html`<${TaskLink} id=${event.task} /> ` : null}<bdi>${sentence(event)}</bdi></span></div>`;
 }
@@ -40,16 +42,28 @@ function Plots({ chosen, choose }) {
       series=${[{ name: "half", kind: "line", words: (/** @type {number | null} */ ms) => ms === null ? "no claim" : `half ${wait(ms)}` }, { name: "19 of 20", kind: "dashed", words: (/** @type {number | null} */ ms) => ms === null ? "" : `19 of 20 ${wait(ms)}` }]} />`;
 }
 
-/** Money by executor in the time that the plots show, a day at least. A price that is unknown is not 0. @param {{ chosen: string }} props */
-function Spent({ chosen }) {
-  const far = chosen === "7d" ? "7d" : "24h", spent = /** @type {any[]} */ (useResource(`/api/stats?span=${far}`, ["task.progressed", "task.completed", "task.failed"]).value?.spent ?? []);
-  const sum = spent.reduce((n, one) => n + one.usd, 0), most = Math.max(...spent.map(one => one.usd), 0);
-  const rows = [...spent].sort((a, b) => b.usd - a.usd || b.tokens - a.tokens);
-  return html`<section class="c5"><h2 class="h2">Spent in ${far === "7d" ? "7 d" : "24 h"} <span class="end">${spent.length ? money(sum) : ""}</span></h2>${rows.length ? rows.slice(0, 8).map(one => html`<div class="spend" key=${one.executor}><span class="cut iso">${clean(one.executor || "others")}</span>
-    <${Meter} of=${one.usd} max=${most} /><span class="num">${one.unpriced === one.attempts ? html`<span class="q">unknown</span>` : money(one.usd)}</span><span class="q num">${count(one.attempts, "attempt")}</span></div>`) : html`<p class="q pt">No agent has said what it used.</p>`}</section>`;
+const days = /** @type {[string, string][]} */ ([["today", "Today"], ["yesterday", "Yesterday"], ["week", "7 d"]]);
+
+/** Money by executor: of a day of this browser's zone, as the hours of the server make it up, or of the week. A price that is unknown is not 0. */
+function Spent() {
+  const [day, choose] = useState("today");
+  const { value } = useResource("/api/stats?span=7d", ["task.progressed", "task.completed", "task.failed"]);
+  const midnight = new Date(now.value).setHours(0, 0, 0, 0), before = new Date(midnight - 1).setHours(0, 0, 0, 0);
+  const [from, to] = day === "today" ? [midnight, Infinity] : day === "yesterday" ? [before, midnight] : [0, Infinity];
+  const rows = useMemo(() => /** @type {any[]} */ (value?.spent ?? []).map(one => {
+    if (day === "week") return one;
+    const hours = /** @type {any[]} */ (one.hours ?? []).filter(hour => hour.at >= from && hour.at < to), sum = (/** @type {string} */ key) => hours.reduce((n, hour) => n + hour[key], 0);
+    return { executor: one.executor, usd: sum("usd"), tokens: sum("tokens"), attempts: sum("attempts"), unpriced: sum("unpriced") };
+  }).filter(one => one.attempts || one.usd || one.tokens).sort((a, b) => b.usd - a.usd || b.tokens - a.tokens), [value, day, from, to]);
+  const sum = rows.reduce((n, one) => n + one.usd, 0), most = Math.max(...rows.map(one => one.usd), 0);
+  return html`<section class="c5" data-spent><h2 class="h2">Money <span class="end ink" data-sum>${rows.length ? money(sum) : ""}</span><span class="seg" role="group" aria-label="Of which time">${days.map(([name, words]) => html`<button type="button" key=${name} data-day=${name} aria-pressed=${day === name ? "true" : "false"} onClick=${() => choose(name)}>${words}</button>`)}</span></h2>
+    ${rows.length ? rows.slice(0, 8).map(one => html`<div class="spend" key=${one.executor}><span class="cut iso">${clean(one.executor || "others")}</span>
+    <${Meter} of=${one.usd} max=${most} /><span class="num">${one.unpriced && one.unpriced >= one.attempts ? html`<span class="q">unknown</span>` : money(one.usd)}</span><span class="q num">${count(one.attempts, "attempt")}</span></div>`) : html`<p class="q pt">${day === "yesterday" ? "No agent used anything yesterday." : "No agent has said what it used."}</p>`}</section>`;
 }
 
-export function Overview() {
+export const Overview = () => html`<${First}><${Whole} /><//>`;
+
+function Whole() {
   const [chosen, choose] = useState("1h");
   const queues = useResource("/api/queues", ["task.", "queue.", "claim."]).value;
   const openTasks = useResource("/api/tasks?include=why&limit=200&state=ready,waiting,scheduled,pending", ["task.", "claim.", "queue.", "worker."]).value ?? [];
@@ -59,8 +73,7 @@ export function Overview() {
   const workers = useResource("/api/workers", ["worker.", "beat", "task.claimed", "task.completed"]);
   const execution = useResource("/api/execution", ["execution."]).value;
   const day = useResource("/api/stats?span=24h", ["task.progressed", "task.completed", "task.failed"]).value?.total;
-  if (!queues) return html`<h1 class="lede">stint</h1>`;
-  const sum = (/** @type {string[]} */ states) => queues.reduce((/** @type {number} */ n, /** @type {any} */ q) => n + states.reduce((m, s) => m + (q.tasks?.[s] ?? 0), 0), 0);
+  const sum = (/** @type {string[]} */ states) => (queues ?? []).reduce((/** @type {number} */ n, /** @type {any} */ q) => n + states.reduce((m, s) => m + (q.tasks?.[s] ?? 0), 0), 0);
   const running = sum(["running", "claimed"]), waiting = sum(["ready", "waiting", "scheduled", "pending"]), need = inbox.length + blocked.length;
   const ended = day ?? { failed: failed.filter((/** @type {any} */ t) => t.updatedAt > now.value - DAY_MS).length };
   const alive = (workers.value ?? []).filter((/** @type {any} */ w) => w.state !== "inactive");
@@ -73,15 +86,16 @@ export function Overview() {
     row.oldest = Math.min(row.oldest, task.createdAt);
     reasons.set(text, row);
   }
-  const why = [...reasons.values()].sort((a, b) => b.count - a.count).slice(0, 7);
+  const why = useSettled([...reasons.values()].sort((a, b) => b.count - a.count).slice(0, 7), row => row.text), top = why.reduce((a, b) => b.count > (a?.count ?? 0) ? b : a, /** @type {any} */ (null));
   const oldest = openTasks.reduce((/** @type {any} */ a, /** @type {any} */ b) => !a || b.createdAt < a.createdAt ? b : a, null);
   const tasks = running + waiting + need;
-  const needRows = [...inbox.map((/** @type {any} */ one) => ({ id: one.task, title: one.title, state: one.kind === "gate" ? "review" : "asking",
+  const needRows = useSettled([...inbox.map((/** @type {any} */ one) => ({ id: one.task, title: one.title, state: one.kind === "gate" ? "review" : "asking",
     what: one.kind === "gate" ? "needs a verdict" : one.question?.tool ? `wants to use ${one.question.tool}` : "asks a question", at: one.since })),
-    ...blocked.map((/** @type {any} */ t) => ({ id: t.id, title: t.title, state: "blocked", what: "is blocked", at: t.updatedAt }))].slice(0, 6);
+    ...blocked.map((/** @type {any} */ t) => ({ id: t.id, title: t.title, state: "blocked", what: "is blocked", at: t.updatedAt }))].slice(0, 6), row => row.id + row.state);
+  if (!queues) return html`<h1 class="lede">stint</h1>`;
   return html`<h1 class="lede">${execution && !execution.armed ? html`<span class="you">Execution is off: nothing is handed out. </span>` : null}
     ${need ? html`<a class="you" href=${href("inbox")}>${words(need)} ${need === 1 ? "thing needs" : "things need"} you.</a> ` : tasks ? html`Nothing needs you. ` : null}
-    ${tasks === 0 ? html`<b>Nothing to do.</b> ${count(alive.length, "worker")} ${alive.length === 1 ? "is" : "are"} here.` : html`<b>${running === 0 ? "No task" : words(running) + (running === 1 ? " task" : " tasks")}</b> ${running < 2 ? "is" : "are"} running on ${count(alive.length, "worker")} and <b>${waiting ? thousands(waiting) : "none"} ${waiting < 2 ? "waits" : "wait"}</b>${why[0] && waiting > 0 ? html`, most of them: ${why[0].text[0].toLowerCase() + why[0].text.slice(1)}` : null}.`}</h1>
+    ${tasks === 0 ? html`<b>Nothing to do.</b> ${count(alive.length, "worker")} ${alive.length === 1 ? "is" : "are"} here.` : html`<b>${running === 0 ? "No task" : words(running) + (running === 1 ? " task" : " tasks")}</b> ${running < 2 ? "is" : "are"} running on ${count(alive.length, "worker")} and <b>${waiting ? thousands(waiting) : "none"} ${waiting < 2 ? "waits" : "wait"}</b>${top && waiting > 0 ? html`, ${2 * top.count > waiting ? "most of them" : top.count === 1 ? "one of them" : `${thousands(top.count)} of them`}: ${top.text[0].toLowerCase() + top.text.slice(1)}` : null}.`}</h1>
     <div class="four">
       <a href=${href("tasks", "", { state: "running,claimed" })}><span class="q2">Running</span><b>${thousands(running)}</b><small>of ${count(places, "place")}</small></a>
       <a href=${href("tasks", "", { state: "ready,waiting,scheduled,pending" })}><span class="q2">Waiting</span><b>${thousands(waiting)}</b><small>${oldest ? html`oldest ${age(now.value - oldest.createdAt)} · ${clean(oldest.id)}` : "nothing waits"}</small></a>
@@ -101,7 +115,7 @@ export function Overview() {
         ${alive.length ? html`<div class="ws">${alive.slice(0, 24).map((/** @type {any} */ w) => html`<a key=${w.workerId} href=${href("workers")}><span class="r"><span class="cut"><bdi>${clean(w.slot ?? w.workerId)}</bdi>
           <span class="q"> ${w.tasks?.length ? clean(w.tasks.map((/** @type {any} */ t) => t.id ?? t).join(" ")) : w.held ? `${w.held} held` : "idle"}</span></span></span><${Lease} ms=${w.leaseMs} of=${w.leaseGrantedMs} at=${workers.at} /></a>`)}</div>`
         : html`<${Empty} head="Nobody is here to work.">Tasks wait until a worker comes. Start one: <code>stint worker</code><//>`}</section>
-      <${Spent} chosen=${chosen} />
+      <${Spent} />
       <section class="c12"><h2 class="h2">Worth knowing <a class="end" href=${href("events")}>All events <kbd>g e</kbd></a></h2>
         ${events.value.filter(e => notable.includes(e.type)).slice(0, 10).map(event => html`<${EventRow} key=${event.seq} event=${event} />`)}</section>
     </div>`;

@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { allows, go, href, now, overlay, refreshAll, route, toast } from "../live/state.js";
 import { Act, act, actions } from "../part/actions.js";
 import { Overlay } from "../part/frame.js";
-import { Age, Button, Empty, html, useResource } from "../part/parts.js";
-import { ahead, clean, clock, count, exact, span } from "../part/text.js";
+import { Age, Button, Empty, Meter, html, useResource } from "../part/parts.js";
+import { ahead, clean, clock, count, exact, money, span, tokens } from "../part/text.js";
 
 const DAY_MS = 86400000, MIN_MS = 60000, RULER_MAX = 24, MARKS_MAX = 96;
 const overlaps = /** @type {Record<string, string>} */ ({ skip: "skips while one is open", allow: "side by side", queue: "one after the other", cancel: "the new one replaces the open one" });
@@ -183,6 +183,23 @@ const allowsAdd = () => allows(actions.addSchedule.role);
 
 export const Schedules = () => route.value.id ? html`<${Schedule} id=${route.value.id} />` : html`<${List} />`;
 
+/** Accounts that workers announce, or that were used today: how much of the day's budget is left where there is one. */
+function Accounts() {
+  const rows = /** @type {any[]} */ (useResource("/api/credentials", ["hold.", "budget.", "worker.", "task.progressed"]).value ?? []), byName = new Map();
+  for (const row of rows) {
+    const one = byName.get(row.name) ?? { ...row, executors: new Set(), workers: new Set() };
+    if (row.executor) one.executors.add(row.executor);
+    if (row.worker) one.workers.add(row.worker);
+    byName.set(row.name, one);
+  }
+  const list = [...byName.values()].sort((a, b) => a.name < b.name ? -1 : 1);
+  return list.length ? html`<section class="mt"><h2 class="h2">Accounts <span class="end">used today, in UTC</span></h2><table class="t two" aria-label="Accounts"><thead><tr><th>Account</th><th>Serves</th><th class="w9">Used today</th><th class="w9">Budget of a day</th></tr></thead><tbody>${list.map(one => {
+    const usd = one.spentToday?.usd, most = one.budget?.usd, used = one.spentToday?.tokens ?? 0;
+    return html`<tr key=${one.name} data-account=${one.name}><td><b class="iso">${clean(one.name)}</b></td><td class="full-w"><bdi>${clean([...one.executors].join(", ") || "nothing that is here")}</bdi>${one.workers.size ? html` <span class="q">on ${count(one.workers.size, "worker")}</span>` : null}</td>
+      <td data-l="Used today">${usd === undefined ? html`<span class="q">unknown</span>` : html`${money(usd)}${used ? html` <span class="q">${tokens(used)} tokens</span>` : null}`}</td>
+      <td data-l="Budget">${most === undefined ? html`<span class="q">none</span>` : html`${money(Math.max(0, most - (usd ?? 0)))} left of ${money(most)}<${Meter} of=${Math.min(usd ?? 0, most)} max=${most} />`}</td></tr>`; })}</tbody></table></section>` : null;
+}
+
 const causes = /** @type {Record<string, string>} */ ({ AUTH: "The login is gone", UPSTREAM: "Its service is down", QUOTA: "Its limit is reached" });
 
 export function Holds() {
@@ -197,5 +214,5 @@ export function Holds() {
     ${list.length ? html`<table class="t two" aria-label="Holds"><thead><tr><th>Account</th><th class="w9">Until</th><th class="w6 num">Tasks wait</th><th>Why</th><th class="w5 num xl">Since</th><th class="w6"><span class="sr">Actions</span></th></tr></thead>
       <tbody>${list.map(h => html`<tr key=${h.credential} data-id=${h.credential} class=${h.credential === here ? "at" : ""}><td><b class="iso">${clean(h.credential)}</b></td><td data-l="Until">${ends(h)}</td><td data-l="Tasks wait" class="num">${h.tasks}</td>
         <td class="full-w">${h.code ? html`${causes[h.code] ?? "A failure"} <span class="q mono">${h.code}</span>` : "Held by a person"}</td><td data-l="Since" class="num xl"><${Age} at=${h.since} class="q" /></td>
-        <td class="num nw full-w"><${Act} name="lift" words=${[h.credential]} bare /></td></tr>`)}</tbody></table>` : null}`;
+        <td class="num nw full-w"><${Act} name="lift" words=${[h.credential]} bare /></td></tr>`)}</tbody></table>` : null}<${Accounts} />`;
 }

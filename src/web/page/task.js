@@ -118,7 +118,7 @@ export function Task() {
     <${Lanes} attempts=${attempts} task=${task} />
     <div class="grid"><div class="c8">
       ${over || task.result != null ? html`<${Json} head="Result" value=${task.result} />` : null}
-      <section><h2 class="h2">Log</h2><${Log} id=${task.id} attempts=${task.attempt ?? 0} live=${!over} /></section>
+      <section><h2 class="h2">Log</h2>${task.attempt ? html`<${Log} id=${task.id} attempts=${task.attempt} live=${!over} />` : html`<p class="pt q">No attempt has begun.</p>`}</section>
       <${Story} events=${history} />
       <${Json} head="Instructions" value=${task.instructions ?? task.description} />
       <${Json} head="Payload" value=${task.payload} /><${Json} head="Metadata" value=${task.metadata && Object.keys(task.metadata).length ? task.metadata : null} />

@@ -6,7 +6,7 @@ import { act, actions } from "../part/actions.js";
 import { BulkBar } from "../part/bulk.js";
 import { Overlay } from "../part/frame.js";
 import { Age, Button, Empty, Lease, Pips, State, Title, html, nowWords, useResource } from "../part/parts.js";
-import { clean, lanes, thousands } from "../part/text.js";
+import { clean, count, lanes, thousands } from "../part/text.js";
 
 const keysOfFilter = ["state", "queue", "owner", "label", "group", "parent", "schedule", "workflow", "stage", "error", "q"];
 const open = [...lanes.you, ...lanes.running, ...lanes.waiting];
@@ -52,6 +52,10 @@ export function Filter({ page }) {
     set(next);
   };
   const without = (/** @type {string} */ key) => { const next = { ...filter }; delete next[key]; return next; };
+  const queues = /** @type {any[]} */ (useResource("/api/queues", ["task.", "queue.", "claim."]).value ?? []), sum = (/** @type {any} */ q, /** @type {string[]} */ states) => states.reduce((n, s) => n + (q.tasks?.[s] ?? 0), 0);
+  // What is typed so far without its last word, and each way to end that word, with how many tasks it leaves.
+  const before = text.replace(/\S*$/, ""), hints = [...queues.map(q => [`queue:${q.name}`, sum(q, open)]), ...open.map(state => [`state:${state}`, queues.reduce((n, q) => n + sum(q, [state]), 0)])]
+    .filter(([word, n]) => n && !/\s/.test(String(word))).slice(0, 40);
   const wanted = statesOf(filter), view = views.find(([, states]) => states.length === wanted.length && states.every(state => wanted.includes(state)))?.[0];
   const tint = (/** @type {string} */ name) => counts[name] ? { "Needs you": "you", Failed: "bad" }[name] : undefined;
   return html`<div class="tabs">${views.map(([name, states]) => html`<a key=${name} href=${href(page, "", { ...without("state"), ...(name === "Open" && statesOf(without("state")) === open ? {} : { state: states.join(",") }) })}
@@ -59,7 +63,7 @@ export function Filter({ page }) {
     <div class="tools"><form class="filter" role="search" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); take(); }}>
       ${Object.entries(filter).filter(([key]) => key !== "q" && (key !== "state" || !view)).map(([key, value]) => html`<span class="tok" key=${key}><i>${key}</i> <bdi>${clean(value)}</bdi>
         <button type="button" aria-label=${`Remove ${key}`} onClick=${() => set(without(key))}>×</button></span>`)}
-      <input data-search value=${text} placeholder="Words, or queue:ci label:flaky owner:slot-1" aria-label="Filter tasks" onInput=${(/** @type {any} */ e) => setText(e.target.value)} /><kbd>/</kbd></form>
+      <input data-search value=${text} placeholder="Words, or queue:ci label:flaky owner:slot-1" aria-label="Filter tasks" list="hints" autocomplete="off" onInput=${(/** @type {any} */ e) => setText(e.target.value)} /><datalist id="hints">${hints.map(([word, n]) => html`<option key=${word} value=${before + word}>${count(Number(n), "task")}</option>`)}</datalist><kbd>/</kbd></form>
       <span class="seg" role="group" aria-label="Form"><a href=${href("tasks", "", filter)} aria-current=${page === "tasks" ? "true" : null}>Table</a><a href=${href("board", "", filter)} aria-current=${page === "board" ? "true" : null}>Board</a></span></div>`;
 }
 

@@ -1,11 +1,11 @@
 // Everything that the page can change, with the command that does the same. Tests read this table.
 import { post, ask } from "../live/api.js";
-import { allows, refreshAll, toast } from "../live/state.js";
+import { allows, readRole, refreshAll, toast } from "../live/state.js";
 import { Button, html } from "./parts.js";
 import { quote } from "./text.js";
 
 /** @typedef {{ label: string, role: "approver" | "operator" | "admin", cli: (...words: string[]) => string,
- *   run: (...words: string[]) => Promise<any>, done: string, key?: string }} Action */
+ *   run: (...words: string[]) => Promise<any>, done: string, key?: string, back?: string }} Action */
 
 const task = (/** @type {string} */ id, /** @type {string} */ verb, /** @type {any} */ body = {}) => post(`/api/tasks/${encodeURIComponent(id)}/${verb}`, body);
 
@@ -27,10 +27,10 @@ function bulk(verb, label) {
 
 /** @type {Record<string, Action>} */
 export const actions = {
-  cancel: { label: "Cancel", role: "operator", cli: id => `stint cancel ${quote(id)}`, run: id => task(id, "cancel"), done: "is being cancelled" },
+  cancel: { label: "Cancel", role: "operator", cli: id => `stint cancel ${quote(id)}`, run: id => task(id, "cancel"), done: "is being cancelled", back: "retry" },
   retry: { label: "Retry", role: "operator", cli: id => `stint retry ${quote(id)}`, run: id => task(id, "retry"), done: "is opened again", key: "r" },
-  park: { label: "Park", role: "operator", cli: id => `stint park ${quote(id)}`, run: id => task(id, "park"), done: "is parked" },
-  unpark: { label: "Unpark", role: "operator", cli: id => `stint unpark ${quote(id)}`, run: id => task(id, "unpark"), done: "is unparked" },
+  park: { label: "Park", role: "operator", cli: id => `stint park ${quote(id)}`, run: id => task(id, "park"), done: "is parked", back: "unpark" },
+  unpark: { label: "Unpark", role: "operator", cli: id => `stint unpark ${quote(id)}`, run: id => task(id, "unpark"), done: "is unparked", back: "park" },
   tell: { label: "Send", role: "operator", cli: (id, text) => `stint tell ${quote(id)} ${quote(text || "…")}`, run: (id, text) => task(id, "tell", { text }), done: "will read it" },
   allow: { label: "Allow once", role: "approver", key: "a", cli: (id, q) => `stint approve ${quote(id)} --question ${q}`,
     run: (id, q) => task(id, "answer", { question: q, allow: "once" }), done: "may do it, once" },
@@ -51,19 +51,19 @@ export const actions = {
   unquarantine: { label: "Let it run", role: "operator", cli: id => `stint slot unquarantine ${quote(id)}`,
     run: id => post(`/api/slots/${encodeURIComponent(id)}/unquarantine`), done: "may run again" },
   pause: { label: "Pause", role: "operator", cli: id => `stint queue pause ${quote(id)}`,
-    run: id => post(`/api/queues/${encodeURIComponent(id)}/pause`), done: "is paused" },
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/pause`), done: "is paused", back: "resume" },
   resume: { label: "Resume", role: "operator", cli: id => `stint queue resume ${quote(id)}`,
-    run: id => post(`/api/queues/${encodeURIComponent(id)}/resume`), done: "is open" },
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/resume`), done: "is open", back: "pause" },
   drain: { label: "Drain", role: "operator", cli: id => `stint queue drain ${quote(id)}`,
-    run: id => post(`/api/queues/${encodeURIComponent(id)}/drain`), done: "takes no new tasks" },
+    run: id => post(`/api/queues/${encodeURIComponent(id)}/drain`), done: "takes no new tasks", back: "resume" },
   limitQueue: { label: "Limit", role: "operator", cli: (id, most) => `stint queue limit ${quote(id)} --concurrency ${quote(most || "none")}`,
     run: (id, most) => ask("PATCH", `/api/queues/${encodeURIComponent(id)}`, { concurrency: most ? Number(most) : null }), done: "has its limit" },
   runSchedule: { label: "Run now", role: "operator", cli: id => `stint schedule run ${quote(id)}`,
     run: id => post(`/api/schedules/${encodeURIComponent(id)}/run`), done: "has made a task" },
   pauseSchedule: { label: "Pause", role: "operator", cli: id => `stint schedule pause ${quote(id)}`,
-    run: id => post(`/api/schedules/${encodeURIComponent(id)}/pause`), done: "makes no more tasks" },
+    run: id => post(`/api/schedules/${encodeURIComponent(id)}/pause`), done: "makes no more tasks", back: "resumeSchedule" },
   resumeSchedule: { label: "Resume", role: "operator", cli: id => `stint schedule resume ${quote(id)}`,
-    run: id => post(`/api/schedules/${encodeURIComponent(id)}/resume`), done: "goes on from now" },
+    run: id => post(`/api/schedules/${encodeURIComponent(id)}/resume`), done: "goes on from now", back: "pauseSchedule" },
   addSchedule: { label: "Add a schedule", role: "operator",
     cli: (id, kind, when, tz, title, queue) => `stint schedule add ${quote(id || "NAME")} ${quote(title || "TITLE")} --${kind} ${quote(when || "WHEN")}${tz ? " --tz " + quote(tz) : ""}${queue ? " --queue " + quote(queue) : ""}`,
     run: (id, kind, when, tz, title, queue) => post("/api/schedules", { id, [kind]: when, ...(tz ? { tz } : {}), task: { title, ...(queue ? { queue } : {}) } }), done: "is planned" },
@@ -83,8 +83,8 @@ export const actions = {
   bulkRetry: bulk("retry", "Retry"), bulkCancel: bulk("cancel", "Cancel"), bulkPark: bulk("park", "Park"), bulkUnpark: bulk("unpark", "Unpark"),
   bulkMove: bulk("move", "Move"), bulkPriority: bulk("priority", "Priority"), bulkPurge: bulk("purge", "Purge"),
   stopBulk: { label: "Stop", role: "operator", cli: id => `stint bulk stop ${quote(id)}`, run: id => ask("DELETE", `/api/bulk/${encodeURIComponent(id)}`, {}), done: "is stopped" },
-  disarm: { label: "Disarm", role: "operator", cli: () => "stint disarm", run: () => post("/api/execution", { armed: false }), done: "Nothing is handed out any more" },
-  arm: { label: "Arm", role: "operator", cli: () => "stint arm", run: () => post("/api/execution", { armed: true }), done: "Work is handed out again" },
+  disarm: { label: "Disarm", role: "operator", cli: () => "stint disarm", run: () => post("/api/execution", { armed: false }), done: "Nothing is handed out any more", back: "arm" },
+  arm: { label: "Arm", role: "operator", cli: () => "stint arm", run: () => post("/api/execution", { armed: true }), done: "Work is handed out again", back: "disarm" },
   stopSession: { label: "Stop", role: "operator", cli: id => `stint session stop ${quote(id)}`,
     run: id => ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`, {}), done: "is stopped" },
   endLogin: { label: "End", role: "operator", cli: id => `stint dashboard   # session ${id}`,
@@ -98,11 +98,13 @@ export async function act(name, ...words) {
   const action = actions[name];
   if (!allows(action.role)) return toast(`This needs the role ${action.role}.`, { bad: true });
   try {
-    await action.run(...words);
-    toast(action.done[0] === action.done[0].toUpperCase() ? action.done + "." : `${words[0]} ${action.done}.`);
+    const came = await action.run(...words), back = action.back;
+    toast(action.done[0] === action.done[0].toUpperCase() ? action.done + "." : `${words[0]} ${action.done}.`,
+      back && !came?.stopping ? { undo: () => act(back, words[0]) } : undefined); // what has begun to stop cannot be called back
     refreshAll();
     return true;
   } catch (fault) {
+    if (/** @type {any} */ (fault).status === 403) readRole(); // an admin's page is an operator's after a quarter of an hour
     toast(/** @type {Error} */ (fault).message, { bad: true });
     return false;
   }

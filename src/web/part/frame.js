@@ -1,7 +1,8 @@
 // The frame: rail, bottom line, palette, keys, toasts.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../live/api.js";
-import { command, dropToast, go, href, me, now, overlay, route, stale, stream, theme, toasts, tryNow } from "../live/state.js";
+import { allows, command, dropToast, go, href, me, now, overlay, retryAt, route, stale, stream, theme, toasts, tryNow } from "../live/state.js";
+import { act, actions } from "./actions.js";
 import { Icon, html, useResource } from "./parts.js";
 import { clean, clock, quote, span, thousands } from "./text.js";
 
@@ -38,7 +39,7 @@ function Rail() {
     <button type="button" class="find" onClick=${() => { overlay.value = "palette"; }} aria-label="Search or jump Ctrl K"><${Icon} name="find" size=${14} /><span>Search or jump</span> <kbd>Ctrl K</kbd></button>
     ${pages.slice(0, 5).map(link)}<hr />${pages.slice(5, 11).map(link)}
     <button type="button" class="nav tab more" onClick=${() => { overlay.value = "palette"; }}><${Icon} name="more" /><span>More</span></button>
-    <span class="push"></span>${link(pages[11])}
+    <span class="push"></span><${Spoken} count=${counts.inbox} />${link(pages[11])}
     <div class="me"><span class="iso">${clean(me.value?.name)}</span> <span class="q">${me.value?.role}</span>
       <button type="button" class="btn bare ic" onClick=${flipTheme} title="Light or dark (t)" aria-label="Light or dark"><${Icon} name="theme" size=${14} /></button></div>
   </nav>`;
@@ -58,14 +59,31 @@ function Foot() {
 
 export function StaleNote() {
   if (!stale.value) return null;
-  const silent = now.value - stream.value.since;
-  return html`<div class="note" role="status"><${Icon} name="schedules" size=${14} /><span>No news from the server for <b>${span(silent)}</b>. This page shows ${clock(stream.value.since, true)}.</span>
+  const silent = now.value - stream.value.since, left = retryAt.value - Date.now();
+  return html`<div class="note" role="status"><${Icon} name="schedules" size=${14} /><span>No news from the server for <b>${span(silent)}</b>. This page shows ${clock(stream.value.since, true)}.${left > 0 ? ` Trying again in ${span(left)}.` : ""}</span>
     <button type="button" class="btn end" onClick=${tryNow}>Try now</button></div>`;
 }
 
 function Toasts() {
   return html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map(one => html`<div key=${one.id} class=${"toast" + (one.bad ? " err" : "")}>
-    <span class="iso">${clean(one.text)}</span><button type="button" onClick=${() => dropToast(one.id)}>Close</button></div>`)}</div>`;
+    <span class="iso">${clean(one.text)}</span>${one.undo ? html`<button type="button" data-undo onClick=${() => { dropToast(one.id); one.undo(); }}>Undo <kbd>u</kbd> <span aria-hidden="true">${Math.max(0, Math.ceil((one.until - now.value) / 1000))}</span></button>`
+    : html`<button type="button" onClick=${() => dropToast(one.id)}>Close</button>`}</div>`)}</div>`;
+}
+
+const SPEAK_MS = 10000;
+
+/** For those who hear the page: at most one sentence in a while, and only when more needs them. @param {{ count: number }} props */
+function Spoken({ count }) {
+  const [said, say] = useState("");
+  const heard = useRef({ count, at: 0 });
+  useEffect(() => {
+    const more = count - heard.current.count, wait = Math.max(0, heard.current.at + SPEAK_MS - Date.now());
+    if (more < 0) heard.current.count = count;
+    if (more <= 0) return undefined;
+    const timer = setTimeout(() => { say(`${more} more ${more === 1 ? "thing needs" : "things need"} you`); heard.current = { count, at: Date.now() }; }, wait);
+    return () => clearTimeout(timer);
+  }, [count]);
+  return html`<span class="sr" role="status" aria-live="polite" data-spoken>${said}</span>`;
 }
 
 /** A dialog that the browser opens and closes. @param {{ children?: any, label: string, class?: string }} props */
@@ -86,18 +104,24 @@ function Palette() {
     return () => clearTimeout(timer);
   }, [text]);
   const wanted = text.trim().toLowerCase();
-  const rows = [
+  const queues = /** @type {any[]} */ (useResource("/api/queues", ["task.", "queue.", "claim."]).value ?? []), armed = useResource("/api/execution", ["execution."]).value?.armed;
+  const does = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ ...words) => ({ name: label, cli: actions[name].cli(...words), role: actions[name].role, where: name + words.join(), act: () => { act(name, ...words); } });
+  const acts = wanted.length < 2 ? [] : [{ name: "Add a task", cli: actions.addTask.cli("", "", "", "", ""), role: actions.addTask.role, where: "add", act: () => { go(href("tasks")); setTimeout(() => { overlay.value = "addTask"; }); } },
+    armed === undefined ? null : armed ? does("disarm", "Disarm: hand out nothing") : does("arm", "Arm: hand out work again"),
+    ...queues.map(q => q.state === "open" ? does("pause", `Pause queue ${clean(q.name)}`, q.name) : does("resume", `Resume queue ${clean(q.name)}`, q.name)),
+    { name: "Light or dark", cli: "", role: "viewer", where: "theme", act: flipTheme }].flatMap(one => one && allows(/** @type {any} */ (one.role)) && one.name.toLowerCase().includes(wanted) ? [one] : []).slice(0, 8);
+  const rows = /** @type {{ where: string, name: string, cli: string, act?: () => void }[]} */ ([
     ...pages.filter(([, name]) => name.toLowerCase().includes(wanted)).map(([page, name, , cli]) => ({ where: href(page), name, cli })),
     ...[["board", "Board", "stint ls"], ["dead", "Dead letter", "stint ls --state failed"]].filter(([, name]) => name.toLowerCase().includes(wanted)).map(([page, name, cli]) => ({ where: href(page), name, cli })),
-    ...tasks.map(task => ({ where: href("task", task.id), name: clean(task.title), cli: `stint show ${task.id}` })),
-  ].slice(0, 20);
-  const pick = (/** @type {number} */ i) => { if (rows[i]) { overlay.value = ""; go(rows[i].where); } };
+    ...acts, ...tasks.map(task => ({ where: href("task", task.id), name: clean(task.title), cli: `stint show ${task.id}` })),
+  ]).slice(0, 20);
+  const pick = (/** @type {number} */ i) => { const row = rows[i]; if (row) { overlay.value = ""; row.act ? row.act() : go(row.where); } };
   const onKey = (/** @type {KeyboardEvent} */ e) => {
     if (e.key === "ArrowDown") { e.preventDefault(); setAt(Math.min(at + 1, rows.length - 1)); }
     if (e.key === "ArrowUp") { e.preventDefault(); setAt(Math.max(at - 1, 0)); }
     if (e.key === "Enter") { e.preventDefault(); pick(at); }
   };
-  return html`<${Overlay} label="Search or jump" class="pal"><input autofocus placeholder="A page, or words of a task" aria-label="A page, or words of a task" role="combobox" aria-expanded="true"
+  return html`<${Overlay} label="Search or jump" class="pal"><input autofocus placeholder="A page, an action, or words of a task" aria-label="A page, an action, or words of a task" role="combobox" aria-expanded="true"
     aria-controls="found" aria-activedescendant=${rows[at] ? "found-" + at : null} value=${text} onInput=${(/** @type {any} */ e) => { setText(e.target.value); setAt(0); }} onKeyDown=${onKey} />
     <ul id="found" role="listbox" aria-label="Found">${rows.map((row, i) => html`<li key=${row.where} id=${"found-" + i} role="option" aria-selected=${i === at ? "true" : "false"} onClick=${() => pick(i)}>
       <span class="cut iso">${row.name}</span><code>${clean(row.cli)}</code></li>`)}</ul><//>`;
@@ -105,7 +129,7 @@ function Palette() {
 
 const keys = [["/", "search tasks"], ["Ctrl K", "search or jump"], ...pages.map(([, name, key]) => ["g " + key, name]), ["g b", "Board"], ["g d", "Dead letter"],
   ["j k", "next, previous"], ["Enter", "open"], ["x", "select"], ["r", "retry"], ["X", "select up to here"], ["n", "add a task, a schedule"], [".", "show what is new"], ["p", "pause, resume a schedule"], ["l", "lift a hold"], ["a", "allow, pass"], ["A", "allow for this task"], ["d", "deny with words"],
-  ["1–9", "answer"], ["f", "find in the log"], ["End", "follow the log"], ["c", "copy the command"], ["t", "light or dark"], ["Esc", "back"], ["?", "keys"]];
+  ["1–9", "answer"], ["f", "find in the log"], ["End", "follow the log"], ["c", "copy the command"], ["t", "light or dark"], ["u", "undo"], ["Esc", "back"], ["?", "keys"]];
 
 const Keys = () => html`<${Overlay} label="Keys" class="help"><h2 class="h2">Keys</h2><div class="cols">${keys.map(([key, what]) =>
   html`<p key=${key}><span>${what}</span><kbd>${key}</kbd></p>`)}</div><//>`;

@@ -152,7 +152,7 @@ export function Log({ id, attempts, live }) {
     </div>
     <ol ref=${list} onScroll=${onScroll} tabindex="0" aria-label=${`Log of attempt ${attempt}`}>
       ${size.from > 0 ? html`<li class="plain"><span><${Button} bare data-earlier onClick=${earlier}>Show what came before<//></span></li>` : null}
-      ${lines.length === 0 ? html`<li class="plain"><span class="q">${attempts < 1 ? "No attempt has begun." : live && attempt === attempts ? "Nothing said yet." : "This attempt has written nothing."}</span></li>` : null}
+      ${lines.length === 0 ? html`<li class="plain"><span class="q">${live && attempt === attempts ? "Nothing said yet." : "This attempt has written nothing."}</span></li>` : null}
       ${lines.map((line, i) => {
         const said = speaks ? voice(line) : null, kind = said ? last = said.kind : last;
         if (!speaks) return html`<li class="plain" key=${first + i} data-line=${i}><span>${marked(paint(line), wanted)}</span></li>`;
