@@ -358,7 +358,7 @@ static void follow_task(struct sim *sim, const struct record *record)
 	judge_after(sim, task, &before, record);
 	fold_claim(model, task, &before);
 	fold_groups(model, task, &before, record);
-	if (record->kind == EVENT_TASK_CLAIMED)
+	if (record->kind == EVENT_TASK_CLAIMED && before.holder[0] == 0) /* not one that is taken up again */
 		task->claimed_event = record->seq;
 	enlist(model, task);
 }

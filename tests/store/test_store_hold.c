@@ -160,6 +160,32 @@ static void a_probe_that_ends_without_a_word_makes_room_for_the_next(void **stat
 	claimed(world, "w", NULL, "a");
 }
 
+static void a_claim_that_is_taken_up_again_is_not_the_one_that_tries_unless_it_was(void **state)
+{
+	struct world *world = *state;
+
+	register_worker(world, "w");
+	register_worker(world, "old");
+	for (const char *id = "a\0b\0c\0d\0"; *id; id += 2)
+		create(world, id, "team");
+	claimed(world, "old", NULL, "a"); /* it ran before the hold */
+	struct command used_up = say_report(COMMAND_FAIL, "b", "w", claimed(world, "w", NULL, "b"));
+	used_up.failure = (struct failure){
+		.code = CODE_QUOTA, .klass = CLASS_QUOTA, .retry_at_ms = world->now.wall_ms + 1000};
+	assert_int_equal(world_run(world, &used_up)->refusal, REFUSED_NOTHING);
+	world_pass(world, 5000);
+	claimed(world, "w", NULL, "b"); /* it tries the account */
+	struct command again = say_claim("old");
+	again.claim.resumes = true;
+	assert_int_equal(world_run(world, &again)->claim_count, 1);
+	world_report(world, COMMAND_COMPLETE, "a", "old", world_task(world, "a").fence);
+	claimed(world, "old", NULL, NULL); /* still one at a time */
+	again = say_claim("w");
+	again.claim.resumes = true;
+	assert_int_equal(world_run(world, &again)->claim_count, 1);
+	claimed(world, "old", NULL, NULL);
+}
+
 static void a_worker_whose_account_is_held_takes_no_task_of_its_executor(void **state)
 {
 	struct world *world = *state;
@@ -338,6 +364,7 @@ int main(void)
 		ON_BOTH(then_one_task_tries_and_if_it_works_the_others_follow_slowly),
 		ON_BOTH(the_time_of_the_next_claim_wakes_claims_once),
 		ON_BOTH(a_probe_that_ends_without_a_word_makes_room_for_the_next),
+		ON_BOTH(a_claim_that_is_taken_up_again_is_not_the_one_that_tries_unless_it_was),
 		ON_BOTH(a_worker_whose_account_is_held_takes_no_task_of_its_executor),
 		ON_BOTH(a_claimant_takes_only_tasks_of_its_accounts_or_of_none),
 		ON_BOTH(an_error_that_names_another_account_holds_nothing),

@@ -179,6 +179,15 @@ struct hold hold_claimed(const struct hold *hold, int64_t task, uint64_t fence, 
 	return after;
 }
 
+struct hold hold_resumed(const struct hold *hold, int64_t task, uint64_t fence)
+{
+	struct hold after = *hold;
+
+	if (hold->state == HOLD_PROBING && hold->probe_task == task)
+		after.probe_fence = fence;
+	return after;
+}
+
 int64_t hold_next_ms(const struct hold *hold)
 {
 	switch (hold->state) {

@@ -64,6 +64,9 @@ bool hold_lets(const struct hold *hold, bool probe_lives, const struct given *gi
 /* … and it did. */
 struct hold hold_claimed(const struct hold *hold, int64_t task, uint64_t fence, const struct given *given);
 
+/* A claim was taken up again by its worker and has another fence. It is no further claim; one that tries the account goes on trying. */
+struct hold hold_resumed(const struct hold *hold, int64_t task, uint64_t fence);
+
 /* When it wants to be looked at again; INT64_MAX: never. */
 int64_t hold_next_ms(const struct hold *hold);
 

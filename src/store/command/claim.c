@@ -231,7 +231,7 @@ static int claim_view(
 	if (r == 0)
 		r = command_write(turn, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING)
-		r = holds_take_permit(turn, &view->task);
+		r = holds_take_permit(turn, &view->task, is_new);
 	if (r == 0 && result->refusal == REFUSED_NOTHING)
 		r = subtask_keep_list(turn, view);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)

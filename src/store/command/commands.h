@@ -19,6 +19,9 @@ int command_get_request(
 int command_keep_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row row);
 
+/* The number of the next task. */
+int command_next_seq(struct turn *turn, int64_t *ret_seq);
+
 /* Is the task in one of the queues that the command may see? */
 bool command_sees(const struct turn *turn, const struct task *task);
 
@@ -160,8 +163,8 @@ bool holds_exist(const struct turn *turn);
 bool holds_let_claim(const struct turn *turn, uint32_t holder, uint32_t executor, uint32_t credential);
 int64_t holds_until_ms(const struct turn *turn, uint32_t holder, const struct task *task);
 
-/* The task was claimed: it is the one that tries its account, or one of so many in a minute. */
-int holds_take_permit(struct turn *turn, const struct task *task);
+/* The task was claimed: it is the one that tries its account, or one of so many in a minute. `is_new`: its worker did not have it. */
+int holds_take_permit(struct turn *turn, const struct task *task, bool is_new);
 
 /* The executor that takes the place of the one that a claimed task names, because that one's account is held; empty: none. */
 struct span holds_fallback(const struct turn *turn, const struct task *task);

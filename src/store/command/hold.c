@@ -274,7 +274,7 @@ int64_t holds_until_ms(const struct turn *turn, uint32_t holder_number, const st
 	return way.account != 0 ? turn_hold(turn, way.account).until_ms : 0;
 }
 
-int holds_take_permit(struct turn *turn, const struct task *task)
+int holds_take_permit(struct turn *turn, const struct task *task, bool is_new)
 {
 	struct way way = {0};
 
@@ -284,7 +284,11 @@ int holds_take_permit(struct turn *turn, const struct task *task)
 	struct hold before = way.account != 0 ? turn_hold(turn, way.account) : (struct hold){0};
 	if (before.state != HOLD_PROBING && before.state != HOLD_RELEASING)
 		return 0;
-	struct hold_decision taken = {.hold = hold_claimed(&before, task->seq, task->fence, &turn->given)};
+	if (!is_new && before.probe_task != task->seq)
+		return 0;
+	struct hold_decision taken = {.hold = is_new
+			? hold_claimed(&before, task->seq, task->fence, &turn->given)
+			: hold_resumed(&before, task->seq, task->fence)};
 	return turn_write_hold(turn, way.account, &taken);
 }
 

@@ -307,7 +307,7 @@ static int stage_move(
 		return command_write_keeping(turn, view, &move->decision, EXTRA_ERROR, result);
 	r = command_write(turn, view, &move->decision, result);
 	if (r == 0 && move->claims && result->refusal == REFUSED_NOTHING)
-		r = holds_take_permit(turn, &view->task);
+		r = holds_take_permit(turn, &view->task, true);
 	return r;
 }
 
