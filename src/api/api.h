@@ -193,8 +193,6 @@ struct api_call {
 	struct moment now;
 	struct store *store; /* for reading only */
 	const struct api_services *host;
-	/* by enum action; an action without a queue creates no task and is only named in the event. NULL: no queues */
-	const struct span *action_queues;
 	/* made */
 	const struct route *route;
 	enum api_step step;
@@ -287,3 +285,8 @@ int api_put_stream_comment(struct buf *out);
 /* A line of stintd --check-store. `table` may be NULL, `row` 0. */
 int api_put_finding(
 	struct buf *out, const char *file, const char *table, int64_t row, const char *key, const char *what);
+
+/* The texts of the tasks that workflows begin: see struct action_tasks in store/store.h. */
+int api_action_body(struct arena *arena, enum action action, struct span id, struct span *ret_body);
+int api_action_error(
+	struct arena *arena, enum action action, struct span id, struct span said, struct span *ret_error);

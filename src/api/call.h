@@ -265,8 +265,8 @@ uint64_t digest_text(struct span first, struct span second); /* never 0 */
 /* task/ */
 call_step task_create_begin, task_batch_begin;
 call_finish task_create_finish, task_batch_finish;
-call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_answer_begin,
-	task_tell_begin;
+call_step task_read, task_why_read, task_patch_begin, task_patch_read, task_operate_begin, task_retry_begin,
+	task_answer_begin, task_tell_begin;
 call_finish task_patch_finish, task_cancel_finish, task_finish;
 call_step task_list_read, error_list_read;
 call_step claim_next_begin, claim_next_finish_empty, claim_task_begin;

@@ -76,7 +76,7 @@ const struct route routes[] = {
 	R(POST,   "/api/tasks/:id/answer",              OPERATE|APPROVE, LARGE,   task_answer_begin,           NULL,                       task_finish),
 	R(POST,   "/api/tasks/:id/tell",                        OPERATE, LARGE,   task_tell_begin,             NULL,                       task_finish),
 	V(POST,   "/api/tasks/:id/cancel",                      OPERATE, SMALL,   task_operate_begin,          COMMAND_CANCEL,             task_cancel_finish),
-	V(POST,   "/api/tasks/:id/retry",                       OPERATE, SMALL,   task_operate_begin,          COMMAND_RETRY,              task_finish),
+	V(POST,   "/api/tasks/:id/retry",                       OPERATE, SMALL,   task_retry_begin,            COMMAND_RETRY,              task_finish),
 	V(POST,   "/api/tasks/:id/park",                        OPERATE, SMALL,   task_operate_begin,          COMMAND_PARK,               task_finish),
 	V(POST,   "/api/tasks/:id/unpark",                      OPERATE, SMALL,   task_operate_begin,          COMMAND_UNPARK,             task_finish),
 	V(POST,   "/api/workers/register",                         WORK, SMALL,   worker_beat_begin,           COMMAND_REGISTER,           worker_register_finish),

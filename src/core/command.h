@@ -289,11 +289,6 @@ struct command_beat {
 
 /* A task that a stage of another task creates, by enum action. Without a queue no task is created, and the event names the
  * action. */
-struct command_action {
-	struct span queue;
-	struct span body;
-};
-
 /* What PROGRESS, REPORT, EMIT or VERDICT say about the task, for its workflow. */
 struct command_told {
 	struct outside_event event; /* the store sets by_holder and is_verdict when it decides */
@@ -303,7 +298,6 @@ struct command_told {
 	struct span note;           /* of the event that names the new stage */
 	struct span error;          /* kept as the task's error, if this event makes it fail, … */
 	struct span rejection;      /* … or rejects its last attempt */
-	const struct command_action *actions; /* ACTION_COUNT of them, or NULL */
 };
 
 struct command_verdict {
@@ -359,6 +353,7 @@ struct command {
 	enum command_kind kind;
 	struct span actor;  /* who, for the event */
 	uint32_t principal; /* who, by number: workers, and claims, belong to one */
+	bool anew;          /* RETRY: the next attempt goes on with no session */
 	bool oversees;      /* an operator: it sees what others hold, and sends their workers away */
 	struct span task;   /* its id */
 	struct span worker; /* workerId */

@@ -54,6 +54,12 @@ static struct reason limit_reason(const struct task *task, const struct surround
 	return reason;
 }
 
+/* Are the accounts of all that could take it held? Then its host could not take it either. */
+static bool are_all_held(const struct surroundings *around)
+{
+	return around->known && around->owning > 0 && around->free == 0;
+}
+
 /* A ready task that nobody takes: the first thing that is missing, seen from the queue inwards. */
 static enum why why_ready(const struct task *task, const struct surroundings *around)
 {
@@ -71,7 +77,7 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_OWNER_QUARANTINED;
 	if (around->held && around->free == 0) /* else another executor takes the place of its own */
 		return WHY_HELD;
-	if (task->resume_until_ms != 0)
+	if (task->resume_until_ms != 0 && !are_all_held(around))
 		return WHY_KEPT_FOR_HOST;
 	if (!around->known || (around->serving == 0 && around->asked_for))
 		return WHY_READY_NOW;

@@ -25,7 +25,7 @@
 	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
 	X(HELD,             "held",             "its account is held: exhausted, logged out, or its service is down") \
-	X(KEPT_FOR_HOST,    "kept_for_host",    "it has its answer: for some minutes only the host that asked may take it") \
+	X(KEPT_FOR_HOST,    "kept_for_host",    "its answer, or its session, is for one host: while a worker is there, else for some minutes, only that one may take it") \
 	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
 	X(QUEUE_UNSERVED,   "queue_unserved",   "no registered worker takes work of its queue") \
 	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \

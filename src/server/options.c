@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api.h"
 #include "base/clock.h"
 #include "base/take.h"
 #include "server/certificate_file.h"
@@ -294,10 +295,14 @@ static void take_rules(struct options *options)
 	rules->hold_release_per_minute = number(options, CONFIG_HOLD_RELEASE_PER_MINUTE);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
-	options->action_queues[ACTION_CREATE_PR] = span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));
-	options->action_queues[ACTION_VALIDATE] = span_of(config_text(config, CONFIG_WORKFLOW_VALIDATE));
-	options->action_queues[ACTION_MERGE] = span_of(config_text(config, CONFIG_WORKFLOW_MERGE));
-	options->action_queues[ACTION_VERIFY] = span_of(config_text(config, CONFIG_WORKFLOW_VERIFY));
+	options->storage.actions.queues[ACTION_CREATE_PR] =
+		span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));
+	options->storage.actions.queues[ACTION_VALIDATE] =
+		span_of(config_text(config, CONFIG_WORKFLOW_VALIDATE));
+	options->storage.actions.queues[ACTION_MERGE] = span_of(config_text(config, CONFIG_WORKFLOW_MERGE));
+	options->storage.actions.queues[ACTION_VERIFY] = span_of(config_text(config, CONFIG_WORKFLOW_VERIFY));
+	options->storage.actions.body = api_action_body;
+	options->storage.actions.error = api_action_error;
 	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);

@@ -57,7 +57,6 @@ struct options {
 	enum log_format log_format;
 	struct store_options storage;
 	struct workflow_form workflows;
-	struct span action_queues[ACTION_COUNT];
 };
 
 /* 0; or an exit status (2: usage, 78: configuration) after all mistakes were printed to stderr. With

@@ -20,7 +20,6 @@ struct api_call host_call(
 		.now = server->now,
 		.store = server->store,
 		.host = &server->host,
-		.action_queues = server->options->action_queues,
 	};
 }
 

@@ -811,6 +811,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	store->rules = options->rules;
 	store->retention = options->retention;
 	store->opt_in_queues = options->opt_in_queues;
+	store->actions = options->actions;
 	store->boot_hi = options->boot_hi;
 	store->boot_lo = options->boot_lo;
 	store->random = options->random;

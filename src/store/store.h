@@ -53,6 +53,17 @@ struct retention {
 	uint32_t step;             /* rows looked at by one sweep */
 };
 
+/* The tasks that workflows begin: where they go, and their texts, which the store does not know the form of. */
+struct action_tasks {
+	struct span queues
+		[ACTION_COUNT]; /* empty: no task is made, and the event alone tells what is to be done */
+	/* The body of a task that does so for the task of that id. */
+	int (*body)(struct arena *arena, enum action action, struct span id, struct span *ret_body);
+	/* Why work is rejected: the error of the one that judged it, as the error of the other; empty: nothing was said. */
+	int (*error)(struct arena *arena, enum action action, struct span id, struct span said,
+		struct span *ret_error);
+};
+
 struct store_options {
 	struct rules rules;
 	struct retention retention;
@@ -60,6 +71,7 @@ struct store_options {
 	const char *opt_in_queues;
 	const struct workflow_plan *workflows; /* configured; their rules and texts are borrowed */
 	uint32_t workflow_count;
+	struct action_tasks actions;
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */

@@ -28,6 +28,8 @@ class Real(test_agents.Case):
     agent = version = program = None
     nudged = False  # a process of most has one turn
     keeps_a_cut_turn = True
+    counts_all = True
+    untold = 0  # tokens that it writes and never tells of
     when_refused = {429: "QUOTA", 529: "UPSTREAM"}
 
     def model(self, *answers):
@@ -75,7 +77,7 @@ class Real(test_agents.Case):
 
     def test_a_login_that_is_gone(self):
         self.go(*[{"status": 401}] * 12)
-        self.ends("401", None, "AUTH")
+        self.ends("401", None, self.when_refused.get(401, "AUTH"))
 
     def test_an_account_that_is_used_up(self):
         self.go(*[{"status": 429}] * 12)
@@ -110,7 +112,8 @@ class Real(test_agents.Case):
         with open(self.path("port.log")) as file:
             charged = sum(line["tokens"] for line in map(json.loads, file))
         self.seen("tokens written, over a resume", "%d of %d" % (task["usage"]["outputTokens"], charged))
-        self.assertEqual(task["usage"]["outputTokens"], charged)
+        if self.counts_all:
+            self.assertEqual(task["usage"]["outputTokens"], charged - self.untold)
         self.money(task["usage"])
 
     def money(self, usage):
@@ -119,11 +122,14 @@ class Real(test_agents.Case):
 
 class Asking:
     """Programs that ask for permission."""
+    tool = "Bash"
 
     def decide(self, situation, state, **answer):
-        self.go(shell("git push origin x || echo 2 > b"), {"text": "so be it"})
-        question = self.until(lambda: (found := self.task("t"))["state"] == "asking" and found, "asking")["question"]
-        self.assertEqual(question["tool"], "Bash")
+        self.go(shell("git push origin x || echo 2 > b"), {"text": "so be it"}, {"text": "so be it"})
+        question = self.until(lambda: (found := self.task("t"))["state"] in ("asking", *ENDS) and found, "asking").get("question") or {}
+        if question.get("tool") != self.tool:
+            self.seen(situation, "never asked")
+        self.assertEqual(question.get("tool"), self.tool, self.log("t")["data"])
         self.client.post("/api/tasks/t/answer", {"question": question["id"], **answer})
         self.ends(situation, state)
         return os.path.exists(self.place("work", "b"))
@@ -133,6 +139,10 @@ class Asking:
 
     def test_approval_denied(self):
         self.assertFalse(self.decide("approval denied", "review", deny=True, text="not today"))
+
+
+class Hostile:
+    """Settings that a repository, or the agent itself, writes for Claude Code."""
 
     def test_hostile_settings_of_the_repository_change_nothing(self):
         repository = self.path("repo")
@@ -172,7 +182,7 @@ class Asking:
         self.assertEqual(len(asked), 2, self.log("t")["data"])
 
 
-class Claude(Asking, Real):
+class Claude(Asking, Hostile, Real):
     nudged = True
 
     def money(self, usage):
@@ -188,7 +198,10 @@ class Claude(Asking, Real):
                 "env": {"ANTHROPIC_BASE_URL": url, **(env or {"ANTHROPIC_API_KEY": "sk-ant-fake-key-0123456789"})}}
 
 
-class Codex(Real):
+class Codex(Asking, Real):
+    tool = "command_execution"
+    nudged = True
+
     def way(self, url, env):
         settings = {"model_provider": "fake", "model_providers.fake.name": "fake", "model_providers.fake.base_url": url + "/v1",
                     "model_providers.fake.wire_api": "responses", "model_providers.fake.env_key": "CODEX_API_KEY"}
@@ -207,6 +220,7 @@ class Gemini(Real):
 
 
 class Opencode(Real):
+    untold = 10  # the title of a session is a request of its own
     when_refused = {429: "STALLED", 529: "STALLED"}  # it tries again for longer than it may be silent, and says nothing
 
     def way(self, url, env):
@@ -215,6 +229,33 @@ class Opencode(Real):
                 "env": {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), **(env or {"ANTHROPIC_API_KEY": "sk-ant-fake-key-0123456789"})}}
 
 
+class Acp(Asking, Real):
+    """Over the Agent Client Protocol."""
+    nudged = True
+    tool = "execute"
+
+
+class AcpGemini(Acp):
+    keeps_a_cut_turn = False
+
+    def way(self, url, env):
+        of_gemini = Gemini.way(self, url, env)["env"]
+        return {"adapter": "acp", "argv": [self.program, "--acp", "-m", "gemini-2.5-pro"], "env": {**of_gemini, "GEMINI_CLI_TRUST_WORKSPACE": "true"}}
+
+
+class AcpOpencode(Acp):
+    counts_all = False  # of a turn it tells the tokens of the last message alone, and the money of all
+    when_refused = {401: "EXECUTION_ERROR", 429: "EXECUTION_ERROR", 529: "EXECUTION_ERROR"}  # an internal error, it says
+
+    def way(self, url, env):
+        settings = {"provider": {"anthropic": {"options": {"baseURL": url + "/v1"}}}, "model": "anthropic/claude-sonnet-4-5",
+                    "permission": {"bash": "ask", "edit": "ask", "webfetch": "ask"}}
+        return {"adapter": "acp", "argv": [self.program, "acp"],
+                "env": {**Opencode.way(self, url, env)["env"], "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+                        "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}}
+
+
+OVER_ACP = {"gemini": AcpGemini, "opencode": AcpOpencode}
 AGENTS = {"claude": Claude, "codex": Codex, "gemini": Gemini, "opencode": Opencode}
 
 
@@ -222,11 +263,12 @@ def load_tests(loader, tests, pattern):
     suite = unittest.TestSuite()
     for name, program in PROGRAMS.items():
         agent, version = name.split("@")
-        case = type("%s_%s" % (agent, version.replace(".", "_")), (AGENTS[agent],),
-                    {"agent": agent, "version": version, "program": program})
-        for test in loader.getTestCaseNames(case):
-            if not ONLY or any(word in "%s.%s" % (case.__name__, test) for word in ONLY):
-                suite.addTest(case(test))
+        for name, way in ((agent, AGENTS[agent]), ("acp " + agent, OVER_ACP.get(agent))):
+            case = way and type("%s_%s" % (name.replace(" ", "_"), version.replace(".", "_")), (way,),
+                                {"agent": name, "version": version, "program": program})
+            for test in loader.getTestCaseNames(case) if way else ():
+                if not ONLY or any(word in "%s.%s" % (case.__name__, test) for word in ONLY):
+                    suite.addTest(case(test))
     return suite
 
 

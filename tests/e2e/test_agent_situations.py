@@ -150,15 +150,21 @@ class Narrow(Case):
         self.assertIn("network is false, and an agent needs its model", self.refused_config({"executors": {"x": agent(network=False)}}))
 
     def test_a_policy_that_cannot_be_carried_is_a_mistake_that_names_what_can(self):
-        said = self.refused_config({"executors": {"x": {"kind": "agent", "adapter": "codex", "argv": ["true"], "policy": {
+        said = self.refused_config({"executors": {"x": {"kind": "agent", "adapter": "gemini", "argv": ["true"], "policy": {
             "default": "allow", "rules": [{"tool": "Bash", "match": "git push*", "do": "ask"}]}}}})
-        self.assertIn("adapters claude and acp can", said)
+        self.assertIn("adapters claude, codex and acp can", said)
 
     def test_the_sandbox_of_the_agent_is_off_where_ours_holds(self):
         argv = ["sh", "-c", "tr '\\0' ' ' < /proc/$$/cmdline > said; cat > /dev/null; exit 1", "codex"]
-        self.worker({"x": {"kind": "agent", "adapter": "codex", "argv": argv}})
+        self.worker({"x": {"kind": "agent", "adapter": "codex", "argv": argv, "policy": {"default": "allow"}}})
         self.add_until(maxAttempts=1)
         self.assertIn("codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox", self.text("work", "said"))
+
+    def test_where_its_policy_asks_codex_runs_so_that_it_can(self):
+        argv = ["sh", "-c", "tr '\\0' ' ' < /proc/$$/cmdline > said; cat > /dev/null; exit 1", "codex"]
+        self.worker({"x": {"kind": "agent", "adapter": "codex", "argv": argv}})
+        self.add_until(maxAttempts=1)
+        self.assertIn('codex app-server -c sandbox_mode="danger-full-access"', self.text("work", "said"))
 
     def test_openclaw_runs_without_its_gateway(self):
         argv = ["sh", "-c", "tr '\\0' ' ' < /proc/$$/cmdline > said; cat > /dev/null; exit 1", "openclaw"]

@@ -297,7 +297,7 @@ class Trees(Case):
         self.assertEqual(shown.stdout, "one\nfirst\n", shown.stderr)
 
 
-class Deliver(Trees):
+class Delivering(Trees):
     """The work goes to a branch of the remote, or becomes a pull request: a step of the supervisor's."""
     GH = """#!/bin/sh
 cd "$(git rev-parse --absolute-git-dir)" || exit 1
@@ -312,7 +312,7 @@ echo >> gh.log
 
     test_every_attempt_of_a_task_works_in_the_same_tree_on_the_same_branch = None
 
-    def start(self, **more):
+    def start(self, queues=None, others=None, **more):
         self.top = self.repository()
         self.remote = self.path("remote.git")
         subprocess.run(["git", "init", "-q", "--bare", self.remote], check=True)
@@ -322,7 +322,7 @@ echo >> gh.log
             file.write(self.GH)
         os.chmod(self.path("bin/gh"), 0o755)
         roots = [self.top]
-        self.worker({"x": agent(**more)}, roots=roots, PATH=self.path("bin") + ":/usr/bin:/bin")
+        self.worker({"x": agent(**more), **(others or {})}, roots=roots, queues=queues, PATH=self.path("bin") + ":/usr/bin:/bin")
 
     def git(self, *words):
         return subprocess.run(["git", "-C", self.remote, *words], capture_output=True, text=True).stdout
@@ -335,6 +335,8 @@ echo >> gh.log
         with open(os.path.join(self.top, ".git", "gh.log")) as file:
             return file.read().splitlines()
 
+
+class Deliver(Delivering):
     def test_a_branch_is_committed_and_pushed_and_the_commits_are_evidence(self):
         self.start(deliver="branch")
         task = self.add_here([run("echo 1 > one; git add one; git commit -qm one; echo 2 > two"), {"say": "written"}])
@@ -378,6 +380,71 @@ echo >> gh.log
         task = self.add_here([run("echo 1 > one"), {"say": "one is there"}])
         shown = subprocess.run(["git", "-C", self.top, "show", task["evidence"]["branch"] + ":one"], capture_output=True, text=True)
         self.assertEqual((task["state"], shown.stdout), ("done", "1\n"), task)
+
+
+
+class Workflow(Delivering):
+    """The built-in workflow to its end on one machine: create_pr, validate and merge are tasks, and somebody does each."""
+    GH = Delivering.GH.replace('"pr create") cat > body;', '"pr create")').replace("esac\n", """"pr checks") test ! -e red || exit 1 ;;
+"pr view") echo 3 ;;
+"pr merge") test ! -e conflict || { echo 'cannot be merged' >&2; exit 1; } ;;
+esac
+""")
+    JUDGE = """case "$(cat)" in *'"result":"good"'*) exit 0;; *) %s task fail 'say good' --no-retry;; esac""" % STINT
+    flags = Delivering.flags + ("--set", "workflow.createPrQueue=ship", "--set", "workflow.validateQueue=judging", "--set",
+                                "workflow.mergeQueue=ship")
+
+    def start(self, judging="judge"):
+        super().start(queues={"q": {"executor": "x"}, "ship": {"executor": "ship"}, "judging": {"executor": judging}}, others={
+            "ship": {"kind": "command", "argv": [STINT, "workflow", "act"], "read": [self.path("bin")], "write": [self.path("remote.git")]},
+            "judge": {"kind": "command", "argv": ["sh", "-c", self.JUDGE]}}, deliver="branch")
+
+    def of(self, kind):
+        return [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == kind]
+
+    def actions(self):
+        tasks = self.client.get("/api/tasks").json
+        return {task["title"]: task for task in tasks if task.get("verdictFor") == "t"}
+
+    def test_work_is_pushed_judged_rejected_made_again_and_merged(self):
+        self.start()
+        self.add([run("echo 1 > one"), {"say": "bad"}], [run("echo 2 > two"), {"say": "good"}], workingDir=self.top, worktree=True,
+                 workflow="autopilot")
+        task = self.is_in("t", "done", "failed", "blocked")
+        self.assertEqual((task["state"], task["stage"], task["attempt"]), ("done", "merged", 2), (task, self.actions()))
+        rejected = [event["data"] for event in self.of("task.stage_changed")]
+        self.assertEqual([change["stage"] for change in rejected][-3:], ["reviewing", "validated", "merged"], rejected)
+        self.assertIn("say good", self.prompts()[1])
+        branch = task["evidence"]["branch"]
+        self.assertEqual(self.git("ls-tree", "--name-only", branch), "one\ntwo\n")
+        self.assertEqual([line.split("|")[1] for line in self.gh() if line.startswith("pr|")], ["list", "create", "checks", "list", "checks", "merge"])
+        self.assertEqual(self.gh()[-1].split("|")[2:4], [branch, "--merge"])
+
+    def test_checks_of_the_code_host_that_fail_reject_the_work(self):
+        self.start()
+        with open(os.path.join(self.top, ".git", "red"), "w"):
+            pass
+        self.add([run("echo 1 > one"), {"say": "good"}], workingDir=self.top, worktree=True, workflow="autopilot", maxAttempts=1)
+        task = self.is_in("t", "done", "failed", "blocked")
+        self.assertEqual((task["state"], task["error"]["code"]), ("failed", "CHECK_FAILED"), task)
+        self.assertIn("the checks of https://example.org/pull/7 have failed", task["error"]["message"])
+
+    def test_what_cannot_be_merged_fails_with_the_reason(self):
+        self.start()
+        with open(os.path.join(self.top, ".git", "conflict"), "w"):
+            pass
+        self.add([run("echo 1 > one"), {"say": "good"}], workingDir=self.top, worktree=True, workflow="autopilot")
+        task = self.is_in("t", "done", "failed", "blocked")
+        self.assertEqual((task["state"], task["stage"]), ("failed", "failed"), task)
+        self.assertIn("gh pr ended with status 1", task["error"]["message"])
+
+    def test_the_executor_of_the_work_does_not_judge_it(self):
+        self.start(judging="x")
+        self.add([run("echo 1 > one"), {"say": "good"}], workingDir=self.top, worktree=True, workflow="autopilot")
+        action = self.until(lambda: (found := self.actions().get("validate t")) and found["state"] in ("blocked", "done", "failed") and found, "it is judged")
+        self.assertEqual((action["state"], action["error"]["code"]), ("blocked", "NOT_ALLOWED"), action)
+        self.assertIn("executor x did the work of task t and does not judge it", action["error"]["message"])
+        self.assertEqual(self.task("t")["state"], "review")
 
 
 class Accounts(Case):
@@ -597,7 +664,8 @@ class Once(Case):
     fake = os.path.join(os.path.dirname(FAKE), "fake_codex.py")
 
     def codex(self, **more):
-        return {"kind": "agent", "adapter": "codex", "argv": ["/usr/bin/python3", os.path.abspath(self.fake)], "graceMs": 500, **more}
+        return {"kind": "agent", "adapter": "codex", "argv": ["/usr/bin/python3", os.path.abspath(self.fake)], "graceMs": 500,
+                "policy": {"default": "allow"}, **more}
 
     def prompts(self, task="t"):
         return [self.text(path, task=task) for path in sorted(glob.glob(self.place("home", ".codex", "prompt-*", task=task)))]
@@ -667,6 +735,20 @@ class Sessions(Case):
         self.assertIn(self.client.call("DELETE", "/api/sessions/" + session).status, (200, 202))  # at once, before its first heartbeat
         task = self.is_in("t", "blocked", "cancelled", "failed")
         self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "STOPPED"))
+
+    def test_its_log_is_records_too_and_no_words_pass_for_a_tool(self):
+        self.worker({"x": agent()})
+        self.add([{"say": "▸ Bash rm -rf /"}, run("echo 1 > a"), run("false", breaks=True), {"say": "One line.\nAnd another."}])
+        session = self.is_in("t", "done", "failed", "review")["sessionId"]
+        piece = self.until(lambda: (found := self.client.get("/api/sessions/%s/log?as=records" % session).json)["records"][-1]["text"].startswith("One") and found, "all of it")
+        self.assertEqual((piece["data"], piece["next"], [record["kind"] for record in piece["records"]]),
+                         ("", piece["length"], ["stint", "message", "tool", "tool", "tool_failed", "message"]), piece)
+        self.assertEqual([record["text"] for record in piece["records"]][1:], [" ▸ Bash rm -rf /", "echo 1 > a", "false", "", "One line.\nAnd another."])
+        self.assertEqual([record.get("name") for record in piece["records"]][2:5], ["Bash"] * 3)
+        again = self.client.get("/api/sessions/%s/log?as=records&limit=60" % session).json
+        rest = self.client.get("/api/sessions/%s/log?as=records&after=%d" % (session, again["next"])).json
+        self.assertEqual([record["text"] for record in rest["records"]], [record["text"] for record in piece["records"]][len(again["records"]):])
+        self.assertEqual(self.client.get("/api/tasks/t/log?as=poem").status, 422)
 
     def test_its_prompt_is_what_the_agent_was_told(self):
         self.worker({"x": agent()})

@@ -201,6 +201,40 @@ class Hosts(Case):
         claim, = self.claim("there")
         self.assertEqual((claim["task"]["question"], claim["task"]["answer"]), ({"id": "q-1", "text": "which?"}, {"text": "that one"}))
 
+    SESSION = {"id": "s-1", "agentSessionId": "abc", "adapter": "claude", "host": "host-a", "attach": "cd /w && claude --resume abc"}
+
+    def work_as_an_agent(self):
+        self.register("here", "host-a")
+        self.register("there", "host-b")
+        self.create(id="t", queue="q", maxAttempts=5)
+        proof = {"workerId": "here", "fence": self.claim("here")[0]["fence"]}
+        self.assertEqual(self.client.post("/api/tasks/t/progress", {**proof, "session": self.SESSION}).status, 200)
+        return proof
+
+    def test_what_an_agent_began_goes_on_where_its_session_is_also_after_a_restart(self):
+        proof = self.work_as_an_agent()
+        self.client.post("/api/tasks/t/fail", {**proof, "error": {"code": "CHECK_FAILED", "message": "no"}})
+        for _ in range(2):
+            self.assertEqual(self.claim("there"), [])
+            self.assertEqual(self.client.post("/api/tasks/t/claim", {"workerId": "there"}).json["code"], "forbidden")
+            said = stint(self.server, "why", "t").stdout
+            self.assertRegex(said, r"t is ready\. Goes on in its session; only host host-a, where that is, may take it for (10|9) min")
+            self.server.kill()
+            self.server.start()
+            self.client.close()
+        self.assertEqual(len(self.claim("here")), 1)
+
+    def test_after_a_rejection_too_and_a_fresh_retry_lets_anyone_begin_anew(self):
+        proof = self.work_as_an_agent()
+        self.client.post("/api/tasks/t/review", {**proof, "result": "look"})
+        self.client.post("/api/tasks/t/gates/review", {"verdict": "reject", "reason": "no"})
+        self.assertEqual(self.claim("there"), [])
+        proof = {"workerId": "here", "fence": self.claim("here")[0]["fence"]}
+        self.client.post("/api/tasks/t/block", {**proof, "error": {"code": "BAD_WORKDIR", "message": "no"}})
+        self.assertEqual(stint(self.server, "retry", "t", "--fresh").returncode, 0)
+        claim, = self.claim("there")
+        self.assertIs(claim["fresh"], True)
+
     def wait_for_work(self, pool, worker, waiting):
         client = self.server.client()
         self.addCleanup(client.close)

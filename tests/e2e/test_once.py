@@ -246,6 +246,51 @@ class Resuming(Case):
         self.assertEqual(self.result(agent="dev-4")[1]["itemId"], "u")
 
 
+class Main(Case):
+    """executionMode main: one session for all tasks of an agent's name."""
+    FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../agents/fake_agent.py")
+    executors = {"x": {"kind": "agent", "adapter": "claude", "argv": ["/usr/bin/python3", os.path.abspath(FAKE)], "graceMs": 500}}
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.write("config.json", {"executors": self.executors, "queues": {"q": {"executor": "x"}}})
+
+    def add(self, task, said, **more):
+        turns = [[{"tool": "Bash", "input": {"command": "echo 1 > " + task}}, {"say": said}]]
+        self.create(id=task, instructions="Do as the script says.\nscript " + json.dumps(turns), **more)
+
+    def session(self, task):
+        session = self.task(task)["sessionId"]
+        return self.client.get("/api/sessions/" + session).json["agentSessionId"], self.client.get("/api/sessions/%s/prompt" % session).json["prompt"]
+
+    def test_the_next_task_goes_on_in_the_session_of_the_one_before_and_is_told_whole(self):
+        turns = [[{"tool": "Bash", "input": {"command": "echo 1 > " + task}}, {"say": task + " is there"}] for task in ("one", "two")]
+        self.create(id="one", instructions="Do as the script says.\nscript " + json.dumps(turns))
+        self.create(id="two")
+        self.add("alone", "alone is there")
+        for task in ("one", "two"):
+            status, result = self.result("--execution-mode", "main")
+            self.assertEqual((status, result["itemId"], result.get("summary")), (0, task, task + " is there"), (result, self.task(task)))
+        (first, _), (second, prompt) = self.session("one"), self.session("two")
+        self.assertEqual(first, second)
+        self.assertIn("Task id: two", prompt)
+        self.assertIn("Report progress at least every 10 minutes, in one line.", prompt)
+        self.assertEqual(self.result("--execution-mode", "isolated")[1]["itemId"], "alone")
+        self.assertNotEqual(self.session("alone")[0], first)
+
+    def test_one_that_is_gone_begins_anew_and_an_event_says_so(self):
+        self.add("one", "one is there")
+        self.result("--execution-mode", "main")
+        homes = [os.path.join(top, name) for top, names, _ in os.walk(self.server.home) for name in names if name == "projects"]
+        self.assertEqual(len(homes), 1)
+        shutil.rmtree(homes[0])
+        self.add("two", "two is there")
+        self.assertEqual(self.result("--execution-mode", "main")[0], 0)
+        self.assertNotEqual(self.session("one")[0], self.session("two")[0])
+        notes = [event["data"].get("note") for event in self.client.get("/api/tasks/two/events").json["events"]]
+        self.assertIn("the main session cannot be continued: a new one begins", notes)
+
+
 class Objects(Case):
     WHOLE = {"agentId": "dev-3", "queues": ["q", "r"], "leaseMs": 60000, "progressEveryMs": 30000, "maxIterations": 2,
              "pollIntervalMs": 1, "enablePrSweep": False, "allowStatuses": ["ready", "pending"], "executionMode": "isolated",

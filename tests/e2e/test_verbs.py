@@ -248,6 +248,7 @@ class Verbs(CliCase):
                  "worker enroll",  # test_enroll
                  "worker sweep-prs", "worker worktrees", "agent ls", "agent show", "agent test", "agent login",  # test_agents
                  "mcp",  # test_mcp
+                 "workflow act",  # test_agents
                  "notify run", "notify ls", "notify test",  # test_notify
                  "bundle",  # test_bundle
                  "import clawhub", "import pm2", "import github", "import beads", "import tasks", "export",  # test_import
@@ -272,6 +273,7 @@ class Verbs(CliCase):
 
     SILENT = {"up", "top", "worker run", "notify run",  # they go on until they are stopped; what they log is JSON
               "mcp",  # a protocol of its own
+              "workflow act",  # the result of a task, which is JSON anyway
               "completion", "help"}  # a script, and a text
 
     def test_every_verb_that_answers_does_so_in_json(self):

@@ -91,6 +91,8 @@ static void add_lifecycle(struct numbers *numbers, const struct task *task)
 	add(numbers, task->ended);
 	add(numbers, task->code);
 	add(numbers, task->resume_host);
+	add(numbers, task->session_host);
+	add(numbers, task->begins_anew);
 	add(numbers, task->resume_until_ms);
 	add(numbers, task->version);
 }

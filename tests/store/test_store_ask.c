@@ -120,6 +120,40 @@ static void after_ten_minutes_it_is_anyones_and_a_restart_does_not_begin_them_an
 	assert_int_not_equal(world_claim(world, "script"), 0);
 }
 
+/* An agent has worked on it there, and its check failed. */
+static void began_on(struct world *world, const char *worker, const char *host)
+{
+	world_create(world, "job", "q");
+	register_on(world, worker, host);
+	uint64_t fence = world_claim(world, worker);
+	struct command command = say_report(COMMAND_PROGRESS, "job", worker, fence);
+	command.agent = SPAN("{\"host\":\"host-a\"}");
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	command = say_report(COMMAND_FAIL, "job", worker, fence);
+	command.failure.code = CODE_CHECK_FAILED;
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void what_an_agent_began_waits_while_a_worker_of_its_host_is_alive_and_no_longer_than_ten_minutes_then(
+	void **state)
+{
+	struct world *world = *state;
+
+	began_on(world, "w1", "host-a");
+	register_on(world, "w2", "host-b");
+	for (int i = 0; i < 3; i++) {
+		world_pass(world, MINUTES(10));
+		assert_int_equal(world_claim(world, "w2"), 0);
+		world_crash(world);
+	}
+	struct command leave = {.kind = COMMAND_LEAVE, .worker = SPAN("w1"), .leave = WORKER_SHUTDOWN};
+	assert_int_equal(world_run(world, &leave)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_claim(world, "w2"), 0);
+	world_pass(world, MINUTES(10));
+	assert_int_not_equal(world_claim(world, "w2"), 0);
+}
+
 static void what_is_kept_holds_up_nothing_behind_it(void **state)
 {
 	struct world *world = *state;
@@ -446,6 +480,7 @@ int main(void)
 		ON_BOTH(an_answer_that_meets_a_process_on_its_way_out_is_kept_for_its_host),
 		ON_BOTH(a_restart_does_not_forget_for_whom_it_is_kept),
 		ON_BOTH(after_ten_minutes_it_is_anyones_and_a_restart_does_not_begin_them_anew),
+		ON_BOTH(what_an_agent_began_waits_while_a_worker_of_its_host_is_alive_and_no_longer_than_ten_minutes_then),
 		ON_BOTH(what_is_kept_holds_up_nothing_behind_it),
 		ON_BOTH(a_claimant_without_a_host_leaves_its_question_to_anyone),
 		ON_BOTH(the_next_attempt_gets_question_and_answer),

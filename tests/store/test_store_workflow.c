@@ -388,23 +388,135 @@ static void the_last_word_through_a_door_ends_a_claim_without_a_workflow(void **
 
 /* ---- actions ------------------------------------------------------------------------------------------------ */
 
+static int action_body(struct arena *arena, enum action action, struct span id, struct span *ret_body)
+{
+	char text[100];
+	int len = snprintf(text, sizeof text, "\"title\":\"%s %.*s\"", action_name(action), SPAN_ARGS(id));
+
+	return arena_copy(arena, (struct span){text, (size_t)len}, ret_body);
+}
+
+static int action_error(
+	struct arena *arena, enum action action, struct span id, struct span said, struct span *ret_error)
+{
+	(void)action;
+	(void)id;
+	return arena_copy(arena, said, ret_error);
+}
+
+/* From now on such actions are tasks in a queue of that name. */
+static void begin_actions(struct world *world)
+{
+	world->options.actions = (struct action_tasks){.body = action_body, .error = action_error};
+	world->options.actions.queues[ACTION_VALIDATE] = SPAN("validators");
+	world->options.actions.queues[ACTION_MERGE] = SPAN("mergers");
+	world_crash(world);
+}
+
+/* "a" has been built and reported; the fence of whoever has claimed the next task of that queue, which has that id. */
+static uint64_t take_action(struct world *world, struct span queue, char id[32])
+{
+	struct command work = say_claim("judge");
+
+	work.claim.queues = (struct name_list){&queue, 1};
+	assert_int_equal(world_run(world, &work)->claim_count, 1);
+	snprintf(id, 32, "%.*s", SPAN_ARGS(world->result.claims[0].id));
+	return world->result.claims[0].task.fence;
+}
+
+static void report_built(struct world *world)
+{
+	uint64_t fence = build(world, "a");
+	struct command done = say_report(COMMAND_PROGRESS, "a", "w", fence);
+
+	done.principal = WORKER;
+	done.told.event.type = SPAN("worker.execution.completed");
+	done.told.ends = true;
+	assert_int_equal(world_run(world, &done)->refusal, REFUSED_NOTHING);
+}
+
+static void end_action(struct world *world, enum command_kind how, const char *id, uint64_t fence)
+{
+	struct command end = say_report(how, id, "judge", fence);
+
+	end.failure.no_retry = true;
+	end.data = SPAN("{\"message\":\"no\"}");
+	assert_int_equal(world_run(world, &end)->refusal, REFUSED_NOTHING);
+}
+
+static void an_action_that_is_done_moves_its_task_on_to_the_end(void **state)
+{
+	struct world *world = *state;
+	char id[32];
+
+	begin_actions(world);
+	create(world, "a", WORKFLOW_AUTOPILOT, NULL);
+	report_built(world);
+	uint64_t fence = take_action(world, SPAN("validators"), id);
+	assert_int_equal(world_task(world, id).verdict_for, world_task(world, "a").seq);
+	end_action(world, COMMAND_COMPLETE, id, fence);
+	assert_int_equal(world_task(world, "a").stage, STAGE_VALIDATED);
+	world_crash(world);
+	fence = take_action(world, SPAN("mergers"), id);
+	end_action(world, COMMAND_COMPLETE, id, fence);
+	assert_int_equal(world_state(world, "a"), TASK_DONE);
+	assert_int_equal(world_task(world, "a").stage, STAGE_MERGED);
+}
+
+static void a_judgement_that_fails_rejects_the_work_and_one_of_before_counts_no_more(void **state)
+{
+	struct world *world = *state;
+	char first[32], second[32];
+
+	begin_actions(world);
+	create(world, "a", WORKFLOW_AUTOPILOT, NULL);
+	report_built(world);
+	uint64_t fence = take_action(world, SPAN("validators"), first);
+	end_action(world, COMMAND_FAIL, first, fence);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+	assert_int_equal(world_task(world, "a").stage, STAGE_IN_PROGRESS);
+	report_built(world);
+	fence = take_action(world, SPAN("validators"), second);
+	struct command reject = say_about(COMMAND_VERDICT, "a");
+	reject.verdict = (struct command_verdict){.gate = SPAN("validate")};
+	assert_int_equal(world_run(world, &reject)->refusal, REFUSED_NOTHING);
+	report_built(world);
+	end_action(world, COMMAND_COMPLETE, second, fence);
+	assert_int_equal(world_state(world, "a"), TASK_REVIEW);
+	assert_int_equal(world_task(world, "a").gates_passed, 0);
+}
+
+static void an_action_that_is_called_off_says_nothing(void **state)
+{
+	struct world *world = *state;
+	char id[32];
+
+	begin_actions(world);
+	create(world, "a", WORKFLOW_AUTOPILOT, NULL);
+	report_built(world);
+	uint64_t fence = take_action(world, SPAN("validators"), id);
+	world_report(world, COMMAND_RELEASE, id, "judge", fence);
+	struct command cancel = say_about(COMMAND_CANCEL, id);
+	assert_int_equal(world_run(world, &cancel)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "a"), TASK_REVIEW);
+	assert_int_equal(world_task(world, "a").stage, STAGE_REVIEWING);
+}
+
 static void an_action_with_a_queue_is_a_task_in_it(void **state)
 {
 	struct world *world = *state;
-	struct command_action actions[ACTION_COUNT] = {
-		[ACTION_VALIDATE] = {SPAN("validators"), SPAN("\"title\":\"validate a\"")}};
 	struct command queue = {.kind = COMMAND_QUEUE_SET,
 		.queue_set = {.queue = SPAN("validators"), .state = QUEUE_DRAINING}};
 	struct command work = say_claim("judge");
 	struct span queues = SPAN("validators");
 
+	begin_actions(world);
 	create(world, "a", WORKFLOW_AUTOPILOT, NULL);
 	world_run(world, &queue);
 	uint64_t fence = build(world, "a");
 	struct command done = say_report(COMMAND_PROGRESS, "a", "w", fence);
 	done.principal = WORKER;
 	done.told.event.type = SPAN("worker.execution.completed");
-	done.told.actions = actions;
 	int64_t seq = store_last_event(world->store);
 	assert_int_equal(world_run(world, &done)->refusal, REFUSED_NOTHING);
 	EXPECT_EVENTS(world, seq, EVENT_TASK_REVIEWED, EVENT_TASK_STAGE_CHANGED, EVENT_TASK_CREATED,
@@ -529,6 +641,9 @@ int main(void)
 		ON_BOTH(the_same_event_moves_once),
 		ON_BOTH(the_last_word_through_a_door_ends_a_claim_without_a_workflow),
 		ON_BOTH(an_action_with_a_queue_is_a_task_in_it),
+		ON_BOTH(an_action_that_is_done_moves_its_task_on_to_the_end),
+		ON_BOTH(a_judgement_that_fails_rejects_the_work_and_one_of_before_counts_no_more),
+		ON_BOTH(an_action_that_is_called_off_says_nothing),
 		ON_BOTH(a_queue_may_hand_out_only_what_may_run_on_its_own),
 		ON_BOTH(a_name_keeps_its_number_whatever_else_is_configured),
 		ON_BOTH(there_is_an_end_to_names),

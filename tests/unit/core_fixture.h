@@ -129,6 +129,8 @@ static inline void assert_same_task(const struct task *a, const struct task *b)
 	assert_int_equal(a->ended, b->ended);
 	assert_int_equal(a->code, b->code);
 	assert_int_equal(a->resume_host, b->resume_host);
+	assert_int_equal(a->session_host, b->session_host);
+	assert_int_equal(a->begins_anew, b->begins_anew);
 	assert_int_equal(a->resume_until_ms, b->resume_until_ms);
 	assert_same_claim(&a->claim, &b->claim);
 }

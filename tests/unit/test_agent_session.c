@@ -103,6 +103,15 @@ static void every_recorded_stream_has_its_verdict(void **state)
 		{"codex-529.jsonl", &adapter_codex, 1, NULL, REPORT_FAIL, "\"code\":\"UPSTREAM\""},
 		{"codex-limit.jsonl", &adapter_codex, 1, NULL, REPORT_FAIL, "\"code\":\"QUOTA\""},
 		{"codex-crippled.jsonl", &adapter_codex, 0, NULL, REPORT_FAIL, "tool calls failed"},
+		{"codex-server-asks.jsonl", &adapter_codex_asking, 0, NULL, REPORT_COMPLETE,
+			"\"result\":\"so be it\""},
+		{"codex-server-denied.jsonl", &adapter_codex_asking, 0, NULL, REPORT_COMPLETE,
+			"\"result\":\"I was not allowed to.\""},
+		{"codex-server-401.jsonl", &adapter_codex_asking, 0, NULL, REPORT_FAIL, "\"code\":\"AUTH\""},
+		{"codex-server-limit.jsonl", &adapter_codex_asking, 0, NULL, REPORT_FAIL,
+			"\"code\":\"QUOTA\""},
+		{"codex-server-unknown-id.jsonl", &adapter_codex_asking, 0, NULL, REPORT_FAIL,
+			"no rollout found"},
 		{"gemini-done.jsonl", &adapter_gemini, 0, "11111111-2222-4333-8444-555555555555",
 			REPORT_COMPLETE, "\"result\":\"One file.\""},
 		{"gemini-401.jsonl", &adapter_gemini, 145, NULL, REPORT_FAIL, "\"code\":\"AUTH\""},
@@ -114,6 +123,9 @@ static void every_recorded_stream_has_its_verdict(void **state)
 			"\"result\":\"Three files changed.\""},
 		{"openclaw-timeout.json", &adapter_openclaw, 2, NULL, REPORT_FAIL,
 			"\"code\":\"TASK_TIMEOUT\""},
+		{"acp-gemini-asks.jsonl", &adapter_acp, 0, NULL, REPORT_COMPLETE, "\"result\":\"so be it\""},
+		{"acp-opencode-asks.jsonl", &adapter_acp, 0, NULL, REPORT_COMPLETE,
+			"\"result\":\"so be it\""},
 		{"acp-done.jsonl", &adapter_acp, 0, "sess-9", REPORT_COMPLETE, "\"result\":\"One file.\""},
 	};
 	static struct agent_session session;
@@ -130,6 +142,93 @@ static void every_recorded_stream_has_its_verdict(void **state)
 			assert_string_equal(session.id, rows[i].id);
 		session_done(&session);
 	}
+}
+
+static bool replies(const struct agent_session *session, struct span text)
+{
+	return memmem(session->reply.data, session->reply.len, text.data, text.len) != NULL;
+}
+
+static void codex_asks_for_what_its_shell_would_run_and_hears_the_answer(void **state)
+{
+	static struct agent_session session;
+	const struct session_question *question;
+
+	(void)state;
+	play(&session, &adapter_codex_asking, "codex-server-asks.jsonl", 0);
+	question = session_open_question(&session);
+	assert_non_null(question);
+	assert_string_equal(question->text, "Wants to run git push origin x || echo 2 > b");
+	buf_clear(&session.reply);
+	session_answer(&session, false, SPAN("not today"));
+	assert_true(replies(&session, SPAN("{\"id\":0,\"result\":{\"decision\":\"decline\"}}\n")));
+	assert_int_equal(session.usage.output_tokens, 20);
+	assert_int_equal(session.tool_calls, 1);
+	session_done(&session);
+}
+
+static void agents_of_the_protocol_ask_for_the_command_wherever_they_say_it(void **state)
+{
+	static const char *const files[] = {"acp-gemini-asks.jsonl", "acp-opencode-asks.jsonl"};
+	static struct agent_session session;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		play(&session, &adapter_acp, files[i], 0);
+		const struct session_question *question = session_open_question(&session);
+		assert_non_null(question); /* the policy that nobody wrote asks for git push */
+		assert_string_equal(question->text, "Wants to run git push origin x || echo 2 > b");
+		assert_int_equal(session.tool_calls, 1);
+		assert_int_equal(session.usage.output_tokens, i == 0 ? 20 : 10);
+		assert_int_equal(session.usage.usd_known, i == 1);
+		session_done(&session);
+	}
+}
+
+static void the_last_words_over_the_protocol_are_those_of_the_last_turn(void **state)
+{
+	static struct agent_session session;
+
+	(void)state;
+	play(&session, &adapter_acp, "acp-done.jsonl", 0);
+	assert_true(session_go_on(&session, SPAN("go on")));
+	hear_text(&session,
+		SPAN("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"text\":\"Now it is.\"}}}}\n"));
+	assert_int_equal(session.words.len, strlen("Now it is."));
+	session_done(&session);
+}
+
+static void an_error_of_the_protocol_may_be_the_status_of_the_service(void **state)
+{
+	static struct agent_session session;
+
+	(void)state;
+	session_init(&session, &adapter_acp, &policy_open);
+	session.prompt = SPAN("p");
+	adapter_acp.begin(&session);
+	hear_text(&session,
+		SPAN("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":429,\"message\":\"says the model\"}}\n"));
+	assert_string_equal(session.fault.code, "QUOTA");
+	session_done(&session);
+}
+
+static void codex_is_asked_for_a_change_of_files_with_what_it_changes(void **state)
+{
+	static struct agent_session session;
+	static const struct policy asks = {.otherwise = POLICY_ASK};
+
+	(void)state;
+	session_init(&session, &adapter_codex_asking, &asks);
+	hear_text(&session,
+		SPAN("{\"method\":\"item/started\",\"params\":{\"item\":{\"type\":\"fileChange\",\"id\":\"f1\",\"status\":\"inProgress\",\"changes\":[{\"path\":\"a.c\",\"diff\":\"-1\\n+2\\n\"}]}}}\n"
+		     "{\"method\":\"item/fileChange/requestApproval\",\"id\":7,\"params\":{\"itemId\":\"f1\"}}\n"));
+	const struct session_question *question = session_open_question(&session);
+	assert_non_null(question);
+	assert_string_equal(question->text, "Wants to edit a.c");
+	assert_non_null(strstr(question->input.data, "-1\\n+2"));
+	session_answer(&session, true, SPAN(""));
+	assert_true(replies(&session, SPAN("{\"id\":7,\"result\":{\"decision\":\"accept\"}}\n")));
+	session_done(&session);
 }
 
 static void an_account_is_named_only_where_it_is_to_blame(void **state)
@@ -401,6 +500,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_recorded_stream_has_its_verdict),
+		cmocka_unit_test(codex_asks_for_what_its_shell_would_run_and_hears_the_answer),
+		cmocka_unit_test(agents_of_the_protocol_ask_for_the_command_wherever_they_say_it),
+		cmocka_unit_test(the_last_words_over_the_protocol_are_those_of_the_last_turn),
+		cmocka_unit_test(an_error_of_the_protocol_may_be_the_status_of_the_service),
+		cmocka_unit_test(codex_is_asked_for_a_change_of_files_with_what_it_changes),
 		cmocka_unit_test(an_account_is_named_only_where_it_is_to_blame),
 		cmocka_unit_test(usage_is_the_last_count_of_each_message),
 		cmocka_unit_test(a_count_that_is_known_too_late_is_made_up_for),

@@ -136,7 +136,8 @@ static struct task_decision any_turn_of_time(struct walk *walk)
 
 	switch (rng_below(&walk->rng, 14)) {
 	case 0:
-		return task_due(&walk->task, given);
+		return chance(walk, 2) ? task_keep_for_host(&walk->task, given)
+				       : task_due(&walk->task, given);
 	case 1:
 		return task_deadline(&walk->task, given);
 	case 2:
@@ -160,6 +161,22 @@ static struct task_decision any_turn_of_time(struct walk *walk)
 	default:
 		return task_rebase(&walk->task, given);
 	}
+}
+
+static uint32_t holder_host(const struct task *task)
+{
+	return task->claim.holder == BEATER ? HOST : task->claim.holder == RIVAL ? OTHER_HOST : 0;
+}
+
+/* Now and then of an agent, that has a session there. */
+static struct task_decision any_progress(struct walk *walk, const struct proof *proof)
+{
+	struct task_decision decision =
+		task_progress(&walk->task, proof, rng_between(&walk->rng, 0, HOURS(1)), &walk->w.given);
+
+	if (decision.refusal == REFUSED_NOTHING && chance(walk, 3))
+		task_begin_session(&decision, holder_host(&decision.task));
+	return decision;
 }
 
 static struct task_decision any_report(struct walk *walk)
@@ -192,7 +209,7 @@ static struct task_decision any_report(struct walk *walk)
 	case 9:
 		return task_unbind(&walk->task, proof.holder, given);
 	default:
-		return task_progress(&walk->task, &proof, rng_between(&walk->rng, 0, HOURS(1)), given);
+		return any_progress(walk, &proof);
 	}
 }
 
@@ -278,11 +295,6 @@ static void check_counters(const struct walk *walk, const struct task *before, c
 		assert_int_equal(d->event, EVENT_TASK_RETRIED);
 	assert_true(after->crashes <= walk->w.rules.crash_budget);
 	assert_true(after->interruptions <= before->interruptions + 1);
-}
-
-static uint32_t holder_host(const struct task *task)
-{
-	return task->claim.holder == BEATER ? HOST : task->claim.holder == RIVAL ? OTHER_HOST : 0;
 }
 
 static void check_claim(const struct task *before, const struct task_decision *d)

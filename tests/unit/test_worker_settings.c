@@ -180,8 +180,8 @@ static void an_agent_needs_an_adapter_that_can_carry_what_is_asked_of_it(void **
 	complains(*state, AGENT("\"adapter\":\"clod\""), "executors.a.adapter must be claude, codex,");
 	complains(*state, AGENT("\"adapter\":\"custom\""),
 		"executors.a.argv is missing: adapter custom has no program");
-	complains(*state, AGENT("\"adapter\":\"codex\",\"policy\":{\"default\":\"ask\"}"),
-		"executors.a.policy cannot be carried by adapter codex");
+	complains(*state, AGENT("\"adapter\":\"gemini\",\"policy\":{\"default\":\"ask\"}"),
+		"executors.a.policy cannot be carried by adapter gemini");
 	complains(*state, AGENT("\"adapter\":\"codex\",\"budget\":{\"usd\":5}"),
 		"executors.a.budget.usd cannot be metered: codex says tokens and no money");
 	complains(*state, AGENT("\"adapter\":\"claude\",\"isolation\":\"sandbox\",\"network\":false"),

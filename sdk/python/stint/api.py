@@ -220,6 +220,7 @@ class Task(TypedDict):
     onConflict: NotRequired[Literal["existing", "reject", "replace"]]
     uniqueForMs: NotRequired[int]
     supersededBy: NotRequired[Id]
+    verdictFor: NotRequired[Id]
     concurrencyKey: NotRequired[Name]
     credential: NotRequired[Name]
     budget: NotRequired[TaskBudget]
@@ -351,6 +352,23 @@ class ClaimAllowedItem(TypedDict):
     rule: NotRequired[Any]
 
 
+class ClaimJudges(TypedDict):
+    id: Id
+    action: Literal["create_pr", "validate", "merge", "verify"]
+    state: TaskState
+    attempt: int
+    queue: Name
+    executor: NotRequired[Name]
+    title: NotRequired[Any]
+    description: NotRequired[Any]
+    instructions: NotRequired[Any]
+    deliverables: NotRequired[Any]
+    workingDir: NotRequired[Any]
+    metadata: NotRequired[Any]
+    result: NotRequired[Any]
+    evidence: NotRequired[Any]
+
+
 class ClaimParent(TypedDict):
     id: Id
     queue: Name
@@ -368,7 +386,9 @@ class Claim(TypedDict):
     questions: NotRequired[list[ClaimQuestionsItem]]
     allowed: NotRequired[list[ClaimAllowedItem]]
     fallback: NotRequired[Name]
+    fresh: NotRequired[Literal[True]]
     token: NotRequired[str]
+    judges: NotRequired[ClaimJudges]
     parent: NotRequired[ClaimParent]
 
 
@@ -544,10 +564,18 @@ class LogAppended(TypedDict):
     next: int
 
 
+class LogPieceRecordsItem(TypedDict):
+    kind: Literal["message", "tool", "tool_failed", "retry", "stint", "output"]
+    atMs: NotRequired[int]
+    name: NotRequired[str]
+    text: str
+
+
 class LogPiece(TypedDict):
     attempt: int
     offset: int
     data: str
+    records: NotRequired[list[LogPieceRecordsItem]]
     streams: NotRequired[list[int]]
     dropped: int
     length: int
@@ -601,6 +629,11 @@ class AnswerBody(TypedDict):
 
 class Reason(TypedDict):
     reason: NotRequired[str | None]
+
+
+class Retry(TypedDict):
+    reason: NotRequired[str | None]
+    fresh: NotRequired[bool | None]
 
 
 class Batch2(TypedDict):
@@ -2022,9 +2055,9 @@ class Api:
         """Why a task is where it is: `GET /api/tasks/{id}/why`."""
         return self.call("GET", f"/api/tasks/{quote(id, safe='')}/why", repeatable=True)
 
-    def read_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, stream: Literal["stdout", "stderr"] | None = None) -> LogPiece:
+    def read_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, stream: Literal["stdout", "stderr"] | None = None, as: Literal["text", "records"] | None = None) -> LogPiece:
         """Read the output of an attempt: `GET /api/tasks/{id}/log`."""
-        return self.call("GET", f"/api/tasks/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "stream": stream}, repeatable=True)
+        return self.call("GET", f"/api/tasks/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "stream": stream, "as": as}, repeatable=True)
 
     def append_log(self, id: str, body: LogAppend, *, if_match: str | None = None) -> LogAppended:
         """Append to the output of the attempt: `POST /api/tasks/{id}/log`."""
@@ -2034,7 +2067,7 @@ class Api:
         """Call a task off: `POST /api/tasks/{id}/cancel`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/cancel", body={} if body is None else body, headers={"If-Match": if_match}, repeatable=True)
 
-    def retry_task(self, id: str, body: Reason | None = None, *, if_match: str | None = None) -> Task:
+    def retry_task(self, id: str, body: Retry | None = None, *, if_match: str | None = None) -> Task:
         """Open a task again with fresh budgets: `POST /api/tasks/{id}/retry`."""
         return self.call("POST", f"/api/tasks/{quote(id, safe='')}/retry", body={} if body is None else body, headers={"If-Match": if_match})
 
@@ -2374,9 +2407,9 @@ class Api:
         """Read what its agent was told first: `GET /api/sessions/{id}/prompt`."""
         return self.call("GET", f"/api/sessions/{quote(id, safe='')}/prompt", repeatable=True)
 
-    def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None) -> LogPiece:
+    def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, as: Literal["text", "records"] | None = None) -> LogPiece:
         """Read the log of a session: `GET /api/sessions/{id}/log`."""
-        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit}, repeatable=True)
+        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "as": as}, repeatable=True)
 
     def give_verdict(self, id: str, gate: str, body: Verdict, *, if_match: str | None = None) -> Task:
         """A verdict at a gate: `POST /api/tasks/{id}/gates/{gate}`."""

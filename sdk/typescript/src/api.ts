@@ -40,7 +40,7 @@ export type TaskPatch = { title?: string | null; description?: string | null; in
 /** What a credential that may not read gets of the task that has the uniqueKey. */
 export type TaskFound = { id: Id; state: TaskState; deduplicated: true; warnings?: Array<string> };
 /** A task as the server shows it. */
-export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; onParentFailure?: "block" | "run"; parent?: Id; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; children?: Array<{ id: Id; state: TaskState; result: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; onConflict?: "existing" | "reject" | "replace"; uniqueForMs?: number; supersededBy?: Id; concurrencyKey?: Name; credential?: Name; budget?: TaskBudget; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release" | "wait"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: TaskUsage; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
+export type Task = { id: Id; title?: string; description?: string; instructions?: string; steps?: Array<any>; deliverables?: any; workingDir?: string; model?: string; thinking?: string; requires?: Names; module?: string; payload?: any; isolationLevel?: IsolationLevel; blockedBy?: Array<string>; onParentFailure?: "block" | "run"; parent?: Id; parents?: Array<{ id: string; state: TaskState | null; result?: any; resultCut?: true }>; children?: Array<{ id: Id; state: TaskState; result: any; resultCut?: true }>; notBefore?: Time; uniqueKey?: Name; onConflict?: "existing" | "reject" | "replace"; uniqueForMs?: number; supersededBy?: Id; verdictFor?: Id; concurrencyKey?: Name; credential?: Name; budget?: TaskBudget; labels?: Names; env?: Record<string, string>; worktree?: TaskWorktree; workflow?: Workflow; stage?: Stage; gates?: Array<Name>; gatesPassed?: Array<Name>; metadata?: Record<string, any>; queue: Name; owner: Name | null; priority: number; executor: Name | null; startBy?: Time; finishBy?: Time; timeoutMs: number; maxAttempts: number; status: TaskStatus; state: TaskState; attempt: number; spent: number; crashes: number; workerId: AnyId | null; fence: Decimal | null; leaseMs: number | null; stopping?: true; runMs?: number; parking?: true; result: any; error: Failure | null; previousError?: Failure; sessionId?: string; checkpoint?: any; question?: Question; answer?: Answer; evidence?: any; note?: string; percent?: number; report?: { outcome: "complete" | "review" | "fail" | "block" | "release" | "wait"; result?: any; evidence?: any; error?: Failure }; createdAt: Moment; updatedAt: number; version: number; reason?: string; deduplicated?: true; warnings?: Array<string>; why?: { reason: string; text: string; try?: string }; tells?: Array<{ id: number; text: string; at: Moment; heard?: true }>; usage?: TaskUsage; schedule?: { id: Id; at: Moment }; group?: string; blockedByGroups?: Array<string> };
 /** Why an attempt failed. */
 export type Failure = { code: string; message: string; class: FailureClass; retryAt?: Time; retry?: false; credential?: Name; details?: any; gate?: string; event?: string; evidence?: any };
 /** What the failure does to the task. */
@@ -56,7 +56,7 @@ export type Answer = { text?: string; allow?: "once" | "task"; deny?: true; late
 /** Why a task is where it is. */
 export type Why = { id: Id; state: TaskState; reason: "ready" | "parked" | "scheduled" | "back_off" | "dependency" | "children" | "predecessor" | "schedule" | "queue_paused" | "limited" | "execution_disarmed" | "not_autonomous" | "store_read_only" | "no_worker" | "queue_unserved" | "no_capability" | "no_executor" | "owner_away" | "owner_quarantined" | "held" | "kept_for_host" | "workers_busy" | "pool_quarantined" | "unconfirmed" | "running" | "stopping" | "overdue" | "asking" | "review" | "blocked" | "ended"; text: string; try?: string; until?: Moment; host?: string; slot?: string; code?: string };
 /** A task that was handed out: yours until the lease ends. Every report about it carries the fence. */
-export type Claim = { task: Task; fence: Decimal; leaseMs: LeaseLeft; attempt: number; checkpoint: any; questions?: Array<{ id: QuestionId; text: string; tool?: string; input?: any; diff?: string; rule?: any; options?: Array<any>; freeText?: true; deadline?: Time; answer: Answer }>; allowed?: Array<{ tool?: string; input?: any; rule?: any }>; fallback?: Name; token?: string; parent?: { id: Id; queue: Name; executor?: Name; isolationLevel?: IsolationLevel; workingDir?: string } };
+export type Claim = { task: Task; fence: Decimal; leaseMs: LeaseLeft; attempt: number; checkpoint: any; questions?: Array<{ id: QuestionId; text: string; tool?: string; input?: any; diff?: string; rule?: any; options?: Array<any>; freeText?: true; deadline?: Time; answer: Answer }>; allowed?: Array<{ tool?: string; input?: any; rule?: any }>; fallback?: Name; fresh?: true; token?: string; judges?: { id: Id; action: "create_pr" | "validate" | "merge" | "verify"; state: TaskState; attempt: number; queue: Name; executor?: Name; title?: any; description?: any; instructions?: any; deliverables?: any; workingDir?: any; metadata?: any; result?: any; evidence?: any }; parent?: { id: Id; queue: Name; executor?: Name; isolationLevel?: IsolationLevel; workingDir?: string } };
 export type ClaimNext = { workerId: AnyId; queues?: Names | null; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; max?: number | null; waitMs?: number | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; tokens?: boolean | null; finish?: Array<Finish> | null; credentials?: Record<string, Name | Array<Name>> | null; subtasks?: Record<string, Name | Array<Name>> | null; fallback?: Record<string, Name | Array<Name>> | null };
 export type ClaimOne = { workerId: AnyId; slot?: Name | null; capabilities?: Names | null; executors?: Names | null; leaseMs?: Lease; resumeOwned?: boolean | null; includeStatuses?: Array<"ready" | "pending"> | null; requestId?: Name | null; credentials?: Record<string, Name | Array<Name>> | null; subtasks?: Record<string, Name | Array<Name>> | null; fallback?: Record<string, Name | Array<Name>> | null };
 /** How a claim ends: as its own report would say it, with the fields that one has. */
@@ -82,7 +82,7 @@ export type ReleaseReport = { workerId?: Reporter; fence?: Proof; reason?: strin
 export type LogAppend = { workerId?: AnyId | null; fence?: Proof; offset: number; data: string; streams?: Array<number> | null; dropped?: number | null };
 export type LogAppended = { attempt: number; next: number };
 /** A part of the output of an attempt. It never crosses a gap. */
-export type LogPiece = { attempt: number; offset: number; data: string; streams?: Array<number>; dropped: number; length: number; next: number };
+export type LogPiece = { attempt: number; offset: number; data: string; records?: Array<{ kind: "message" | "tool" | "tool_failed" | "retry" | "stint" | "output"; atMs?: number; name?: string; text: string }>; streams?: Array<number>; dropped: number; length: number; next: number };
 export type Note = { id?: Name | null; type: string; status?: string | null; data?: any };
 /** The event that it became, now or the first time. */
 export type Noted = { task: Id; seq: number; time: Moment; type: "task.noted"; stage?: Stage };
@@ -92,6 +92,7 @@ export type WaitReport = { workerId?: Reporter; fence?: Proof };
 /** The answer in words; or `allow`; or `deny`, with or without words. `question` is the id of the question that is answered: needed once the attempt has asked twice, and refused (`question_changed`) if the task asks another one by then. */
 export type AnswerBody = { question?: QuestionId | null; text?: string | null; allow?: "once" | "task" | null; deny?: boolean | null };
 export type Reason = { reason?: string | null };
+export type Retry = { reason?: string | null; fresh?: boolean | null };
 export type Nothing = Record<string, any>;
 /** Up to 1000 tasks, as a list or under "tasks". */
 export type Batch = Drafts | { tasks: Drafts };
@@ -333,8 +334,8 @@ export abstract class Api {
   }
 
   /** Read the output of an attempt: `GET /api/tasks/{id}/log`. */
-  readLog(id: string, options: { attempt?: number; after?: number; limit?: number; stream?: "stdout" | "stderr" } & CallOptions = {}): Promise<LogPiece> {
-    return this.call("GET", `/api/tasks/${encodeURIComponent(id)}/log`, { query: { attempt: options.attempt, after: options.after, limit: options.limit, stream: options.stream }, repeatable: true }, options);
+  readLog(id: string, options: { attempt?: number; after?: number; limit?: number; stream?: "stdout" | "stderr"; as?: "text" | "records" } & CallOptions = {}): Promise<LogPiece> {
+    return this.call("GET", `/api/tasks/${encodeURIComponent(id)}/log`, { query: { attempt: options.attempt, after: options.after, limit: options.limit, stream: options.stream, as: options.as }, repeatable: true }, options);
   }
 
   /** Append to the output of the attempt: `POST /api/tasks/{id}/log`. */
@@ -348,7 +349,7 @@ export abstract class Api {
   }
 
   /** Open a task again with fresh budgets: `POST /api/tasks/{id}/retry`. */
-  retryTask(id: string, body: Reason = {}, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
+  retryTask(id: string, body: Retry = {}, options: { ifMatch?: string } & CallOptions = {}): Promise<Task> {
     return this.call("POST", `/api/tasks/${encodeURIComponent(id)}/retry`, { body, headers: { "If-Match": options.ifMatch } }, options);
   }
 
@@ -773,8 +774,8 @@ export abstract class Api {
   }
 
   /** Read the log of a session: `GET /api/sessions/{id}/log`. */
-  readSessionLog(id: string, options: { attempt?: number; after?: number; limit?: number } & CallOptions = {}): Promise<LogPiece> {
-    return this.call("GET", `/api/sessions/${encodeURIComponent(id)}/log`, { query: { attempt: options.attempt, after: options.after, limit: options.limit }, repeatable: true }, options);
+  readSessionLog(id: string, options: { attempt?: number; after?: number; limit?: number; as?: "text" | "records" } & CallOptions = {}): Promise<LogPiece> {
+    return this.call("GET", `/api/sessions/${encodeURIComponent(id)}/log`, { query: { attempt: options.attempt, after: options.after, limit: options.limit, as: options.as }, repeatable: true }, options);
   }
 
   /** A verdict at a gate: `POST /api/tasks/{id}/gates/{gate}`. */

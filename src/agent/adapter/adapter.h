@@ -81,6 +81,8 @@ struct adapter {
 	bool takes_id; /* the session id may be ours */
 	bool resumes;  /* a session may be continued by another process */
 	bool asks;     /* permission prompts reach us: policies with "ask" or "deny" hold */
+	const struct adapter
+		*asking; /* the same program run so that it asks, where the policy does; NULL: it cannot */
 	bool counts_usd, counts_tokens, counts_tools;
 	bool counts_thread;   /* its counts are those of the whole session, over all its processes */
 	bool input_has_cache; /* its count of input has what was read from a cache in it */
@@ -116,6 +118,9 @@ extern const struct adapter *const adapters[];
 
 extern const struct adapter adapter_claude, adapter_codex, adapter_gemini, adapter_opencode, adapter_openclaw,
 	adapter_acp, adapter_custom;
+
+/* Other ways to run one of them: `asking` of it. */
+extern const struct adapter adapter_codex_asking;
 
 /* "2.1.197 (Claude Code)" → "2.1.197": the first word that begins with a digit and has a dot; 0: there is none. */
 size_t adapter_version(struct span text, char *ret_version, size_t room);

@@ -107,6 +107,7 @@ const struct adapter adapter_codex = {
 	.talk = TALK_ONCE,
 	.output = OUTPUT_LINES,
 	.resumes = true,
+	.asking = &adapter_codex_asking,
 	.counts_tokens = true,
 	.counts_thread = true,
 	.input_has_cache = true,

@@ -21,6 +21,7 @@ struct prompt_facts {
 		in_place_of; /* the executor that the task names and whose account is held; NULL: this is the one */
 	bool lost;           /* an earlier session cannot be continued: this one begins anew */
 	const char *const *checks; /* names of checks that will follow; NULL at the end; NULL: none */
+	int64_t progress_every_ms; /* of a pass of run-once: so often it is to tell of its progress; 0: as it likes */
 	const char *near;          /* most of a budget is used: which; NULL: not so */
 	int64_t told;              /* what people told the task up to this number is known to the session */
 	/* Keeps the whole of a text that the prompt cannot have, and returns the file's path as the agent sees it; NULL: it cannot. */

@@ -47,6 +47,7 @@ static void read_root(struct memory *memory, yyjson_val *root)
 {
 	json_copy_text(root, "session", memory->session, sizeof memory->session);
 	json_copy_text(root, "adapter", memory->adapter, sizeof memory->adapter);
+	json_copy_text(root, "task", memory->task, sizeof memory->task);
 	json_copy_text(root, "tree", memory->tree, sizeof memory->tree);
 	memory->created_ms = json_int(root, "createdAt");
 	memory->final_ms = json_int(root, "finalAt");
@@ -122,6 +123,20 @@ int memory_open(struct memory *memory, const char *state, const char *task, int6
 	return directory_make(home);
 }
 
+bool memory_turn_to(struct memory *memory, const char *task)
+{
+	if (strcmp(memory->task, task) == 0)
+		return false;
+	snprintf(memory->task, sizeof memory->task, "%s", task);
+	memory->usd_spent = 0;
+	memory->tokens_spent = memory->turns_spent = memory->tool_calls_spent = memory->ms_spent = 0;
+	memory->budgets_given = 0;
+	memory->budget_question[0] = 0;
+	memory->told = 0;
+	memory->rule_count = 0;
+	return true;
+}
+
 int memory_save(const struct memory *memory)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -134,6 +149,8 @@ int memory_save(const struct memory *memory)
 	json_begin(&object, &text);
 	json_member_string(&object, "session", span_of(memory->session));
 	json_member_string(&object, "adapter", span_of(memory->adapter));
+	if (memory->task[0])
+		json_member_string(&object, "task", span_of(memory->task));
 	json_member_string(&object, "tree", span_of(memory->tree));
 	json_member_int(&object, "createdAt", memory->created_ms);
 	json_member_int(&object, "finalAt", memory->final_ms);

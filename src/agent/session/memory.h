@@ -25,6 +25,7 @@ struct memory {
 	char path[MEMORY_PATH_BYTES];   /* of the directory */
 	char session[ADAPTER_ID_BYTES]; /* the agent's own id; "": none */
 	char adapter[32];
+	char task[160];     /* that a session of many tasks worked on last; "": it is a session of one */
 	char tree[256];     /* name of the record of its work tree; "": none */
 	int64_t created_ms; /* of the task */
 	int64_t final_ms;   /* when the task was final; 0: it is not */
@@ -44,6 +45,10 @@ struct memory {
 /* Opens what there is for the task and makes the directories. What belongs to another task of that name is removed first.
  * -ENOMEM, -ENOSPC … */
 int memory_open(struct memory *memory, const char *state, const char *task, int64_t created_ms);
+
+/* A session of many tasks goes on with this one: what was counted, allowed and told of the one before is forgotten. True: it is
+ * another one than before. */
+bool memory_turn_to(struct memory *memory, const char *task);
 
 /* On disk when it returns. */
 int memory_save(const struct memory *memory);

@@ -59,8 +59,8 @@ static enum policy_act decide(
 /* Text that a shell would run although it is no simple command: a substitution, or another shell. */
 static bool hides_commands(const char *command)
 {
-	static const char *const words[] = {
-		"eval ", "sh -c", "bash -c", "zsh -c", "xargs ", "env ", "sudo ", "exec "};
+	static const char *const words[] = {"eval ", "sh -c", "bash -c", "zsh -c", "sh -lc", "bash -lc",
+		"zsh -lc", "xargs ", "env ", "sudo ", "exec "};
 
 	if (strstr(command, "$(") || strchr(command, '`') || strstr(command, "<(") || strstr(command, ">("))
 		return true;

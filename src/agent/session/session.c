@@ -23,6 +23,7 @@ void session_init(struct agent_session *session, const struct adapter *adapter, 
 	buf_init(&session->words, SESSION_WORDS_BYTES_MAX);
 	buf_init(&session->log, SESSION_LOG_BYTES_MAX);
 	buf_init(&session->reply, SESSION_REPLY_BYTES_MAX);
+	buf_init(&session->aside, INPUT_BYTES_MAX);
 	for (size_t i = 0; i < SESSION_QUESTIONS; i++) {
 		buf_init(&session->questions[i].subject, SUBJECT_BYTES_MAX);
 		buf_init(&session->questions[i].input, INPUT_BYTES_MAX);
@@ -35,6 +36,7 @@ void session_done(struct agent_session *session)
 	buf_done(&session->words);
 	buf_done(&session->log);
 	buf_done(&session->reply);
+	buf_done(&session->aside);
 	for (size_t i = 0; i < SESSION_QUESTIONS; i++) {
 		buf_done(&session->questions[i].subject);
 		buf_done(&session->questions[i].input);
@@ -178,12 +180,23 @@ static void keep_words(struct agent_session *session, struct span text)
 	session_put(session, &session->words, text);
 }
 
+/* Would its words read as a line about a tool, or one of ours? */
+static bool is_marked(struct span text)
+{
+	static const char *const marks[] = {"▸", "✗", "✓", "stint:"};
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (text.len >= strlen(marks[i]) && memcmp(text.data, marks[i], strlen(marks[i])) == 0)
+			return true;
+	return false;
+}
+
 void session_said(struct agent_session *session, struct span text)
 {
 	if (is_blank(text))
 		return;
 	keep_words(session, text);
-	put_log(session, "", text);
+	put_log(session, is_marked(text) ? " " : "", text);
 }
 
 static uint64_t hash_of(struct span text)
@@ -410,7 +423,8 @@ static void say_what(struct session_question *question)
 	static const struct {
 		const char *tool, *text;
 	} verbs[] = {{"Bash", "run"}, {"execute", "run"}, {"Edit", "edit"}, {"MultiEdit", "edit"},
-		{"edit", "edit"}, {"Write", "write"}, {"WebFetch", "fetch"}, {"fetch", "fetch"}};
+		{"edit", "edit"}, {"command_execution", "run"}, {"file_change", "edit"}, {"Write", "write"},
+		{"WebFetch", "fetch"}, {"fetch", "fetch"}};
 	struct span subject = utf8_cut(buf_span(&question->subject), SESSION_TEXT_BYTES - 100);
 	const char *verb = NULL;
 	char text[SESSION_TEXT_BYTES];

@@ -103,7 +103,8 @@ struct agent_session {
 	uint32_t step;
 	uint64_t request;
 	char slot[ADAPTER_ID_BYTES];
-	bool closing; /* nothing more is to be said: its input may be closed */
+	struct buf aside; /* JSON that it will speak of (codex app-server) */
+	bool closing;     /* nothing more is to be said: its input may be closed */
 };
 
 void session_init(struct agent_session *session, const struct adapter *adapter, const struct policy *policy);

@@ -230,7 +230,6 @@ static void pass_on(struct api_call *call, struct rpc *rpc)
 		.now = call->now,
 		.store = call->store,
 		.host = call->host,
-		.action_queues = call->action_queues,
 	};
 	api_begin(&rpc->inner);
 	follow(call, rpc);

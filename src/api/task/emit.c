@@ -44,49 +44,6 @@ bool told_has_pr(yyjson_val *data)
 		yyjson_get_len(yyjson_obj_get(data, "pr_url")) > 0;
 }
 
-/* The task that an action of a workflow is: its text is the same whatever the stage of the other one says. */
-static int put_action(struct api_call *call, struct span task, enum action action, struct span *ret_body)
-{
-	cleanup(buf_done) struct buf title = {.max = 1 << 10}, body = {.max = 8 << 10},
-				     link = {.max = 4 << 10};
-	struct json_object members = {.buf = &body}, linked;
-	const char *name = action_name(action);
-
-	json_note(&members, buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task)));
-	json_begin(&linked, &link);
-	json_member_cstr(&linked, "action", name);
-	json_member_string(&linked, "task", task);
-	json_end(&linked);
-	json_member_string(&members, "title", buf_span(&title));
-	json_member_buf(&members, "payload", &link);
-	json_member_buf(&members, "metadata", &link);
-	return buf_keep(&body, call->arena, ret_body);
-}
-
-/* What the stages of the task may set going, where the configuration has a queue for it. */
-static int put_actions(struct api_call *call, struct command *command)
-{
-	const struct span *queues = call->action_queues;
-	struct command_action *actions;
-	bool any = false;
-	int r = 0;
-
-	for (int i = ACTION_NONE + 1; queues && i < ACTION_COUNT; i++)
-		any = any || queues[i].len > 0;
-	if (!any)
-		return 0;
-	actions = arena_alloc(call->arena, ACTION_COUNT * sizeof *actions);
-	if (!actions)
-		return -ENOMEM;
-	for (int i = ACTION_NONE + 1; r == 0 && i < ACTION_COUNT; i++) {
-		actions[i].queue = queues[i];
-		if (queues[i].len > 0)
-			r = put_action(call, command->task, (enum action)i, &actions[i].body);
-	}
-	command->told.actions = actions;
-	return r;
-}
-
 bool call_tells(struct api_call *call, struct command *command, const struct outside_event *event)
 {
 	cleanup(buf_done) struct buf note = {.max = 8 << 10};
@@ -96,7 +53,7 @@ bool call_tells(struct api_call *call, struct command *command, const struct out
 	command->told.by_work = call->who.task_seq != 0;
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
 	json_member_string_if_any(&members, "event", event->type);
-	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
+	int r = buf_fault(members.buf);
 	if (r < 0)
 		call_refuse_request(call, r);
 	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);

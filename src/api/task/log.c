@@ -4,6 +4,7 @@
  * Positions are bytes of UTF-8. A piece never crosses a gap, so a reader always knows what is missing and where: as
  * JSON by its numbers, as text by a line in between.
  */
+#include "api/task/log_records.h"
 #include "api/call.h"
 
 #include <errno.h>
@@ -146,11 +147,12 @@ void log_append_finish(struct api_call *call, const struct result *results)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_STREAM, P_COUNT };
+enum log_parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_STREAM, P_AS, P_COUNT };
 
 struct log_query {
 	int64_t seq, attempt, after, limit;
 	bool only; /* what was written to one stream */
+	bool records;
 	enum log_stream stream;
 };
 
@@ -162,12 +164,20 @@ static bool read_stream(struct api_call *call, const struct query_value *value, 
 		call_refuse_field(call, value->name, "must be stdout or stderr");
 }
 
+static bool read_as(struct api_call *call, const struct query_value *value, struct log_query *ret)
+{
+	ret->records = span_equal(value->value, SPAN("records"));
+	return !value->value.data || ret->records || span_equal(value->value, SPAN("text")) ||
+		call_refuse_field(call, value->name, "must be text or records");
+}
+
 static bool read_query(struct api_call *call, int64_t limit_default, int64_t limit_max, struct log_query *ret)
 {
 	struct query_value values[P_COUNT] = {[P_ATTEMPT] = {.name = "attempt"},
 		[P_AFTER] = {.name = "after"},
 		[P_LIMIT] = {.name = "limit"},
-		[P_STREAM] = {.name = "stream"}};
+		[P_STREAM] = {.name = "stream"},
+		[P_AS] = {.name = "as"}};
 
 	return query_read(call, values, P_COUNT) &&
 		query_int(call, &values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt,
@@ -176,7 +186,7 @@ static bool read_query(struct api_call *call, int64_t limit_default, int64_t lim
 			"must be a position in bytes") &&
 		query_int(call, &values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit,
 			"must be a number of bytes from 16 to 262144, as text to 4194304") &&
-		read_stream(call, &values[P_STREAM], ret);
+		read_stream(call, &values[P_STREAM], ret) && read_as(call, &values[P_AS], ret);
 }
 
 /* What of the piece goes out: all of it, or what was written to one stream. */
@@ -213,6 +223,12 @@ static void put_streams(struct json_object *object, const struct log_streams *st
 	buf_put_byte(object->buf, ']');
 }
 
+/* Does nothing follow? Then a record at the end is whole, unless more comes: of the part of one stream nobody knows where the next is. */
+static bool is_end(const struct log_query *query, const struct log_piece *piece)
+{
+	return query->only || piece->offset + (int64_t)piece->data.len >= piece->length;
+}
+
 static int put_piece(struct api_call *call, const struct log_query *query, const struct log_piece *piece)
 {
 	struct json_object object;
@@ -221,16 +237,18 @@ static int put_piece(struct api_call *call, const struct log_query *query, const
 
 	if (r < 0)
 		return r;
-
+	size_t taken = piece->data.len;
 	json_begin(&object, call->body);
 	json_member_int(&object, "attempt", piece->attempt);
 	json_member_int(&object, "offset", piece->offset);
-	json_member_string(&object, "data", text);
-	if (!query->only)
+	json_member_string(&object, "data", query->records ? SPAN("") : text);
+	if (query->records && json_put_key(&object, "records"))
+		json_note(&object, log_records_put(call->body, text, is_end(query, piece), &taken));
+	if (!query->only && !query->records)
 		put_streams(&object, &piece->streams);
 	json_member_int(&object, "dropped", piece->dropped);
 	json_member_int(&object, "length", piece->length);
-	json_member_int(&object, "next", piece->offset + (int64_t)piece->data.len);
+	json_member_int(&object, "next", piece->offset + (int64_t)taken);
 	return json_end(&object);
 }
 

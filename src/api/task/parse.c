@@ -91,8 +91,8 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
 	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "tells", "usage",
 	"checkpoint", "evidence", "report", "reason", "stopping", "parking", "runMs", "createdAt",
-	"updatedAt", "version", "warnings", "deduplicated", "schedule", "parents", "children",
-	"supersededBy"};
+	"updatedAt", "version", "warnings", "deduplicated", "schedule", "parents", "children", "supersededBy",
+	"verdictFor"};
 
 static int row_of(struct span name)
 {

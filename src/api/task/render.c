@@ -448,6 +448,8 @@ void task_put_members(const struct api_call *call, struct json_object *object,
 		subtasks_put(call, object, task);
 	if (task->superseded_by != 0)
 		put_successor(call, object, task);
+	if (task->verdict_for != 0)
+		action_put_verdict_for(call, object, task);
 	if (task->occurrence != OCCURRENCE_NONE)
 		put_occurrence(call, object, task);
 	put_times(object, task);
@@ -531,7 +533,11 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	put_answered(&claim, claimed);
 	if (claimed->task.subtask_of != 0)
 		subtask_put_parent(call, &claim, &claimed->task);
+	if (claimed->task.verdict_for != 0)
+		action_put_judged(call, &claim, &claimed->task);
 	json_member_string_if_any(&claim, "fallback", claimed->fallback);
+	if (claimed->task.begins_anew)
+		json_member_bool(&claim, "fresh", true);
 	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }

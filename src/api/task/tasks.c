@@ -279,6 +279,30 @@ static const struct field reason_fields[] = {
 	FIELD(reason_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
 };
 
+struct retry_body {
+	struct span reason;
+	bool fresh;
+};
+
+static const struct field retry_fields[] = {
+	FIELD(retry_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
+	FIELD(retry_body, fresh, "fresh", FIELD_BOOL, .max = 0),
+};
+
+void task_retry_begin(struct api_call *call)
+{
+	struct retry_body body = {0};
+
+	if (!form_read_body(call, FIELDS(retry_fields), &body))
+		return;
+	struct command *command = call_command(call, COMMAND_RETRY);
+	if (!command)
+		return;
+	command->task = call->params[0];
+	command->anew = body.fresh;
+	call_keep_note(call, "reason", body.reason, command);
+}
+
 /* A command that needs nothing but the task; the reason goes into its event. */
 void task_operate_begin(struct api_call *call)
 {

@@ -83,3 +83,7 @@ bool task_etag(struct api_call *call, int64_t version);
 /* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 bool parent_is_missing(const struct result *result);
 void parent_refuse(struct api_call *call, const struct result *result);
+
+/* flow/action_text.c: "judges":{…} of a claim: the task whose workflow has begun this one; and its id, "verdictFor". */
+void action_put_judged(const struct api_call *call, struct json_object *object, const struct task *task);
+void action_put_verdict_for(const struct api_call *call, struct json_object *object, const struct task *task);

@@ -625,9 +625,11 @@ static void tell_held(struct telling *t)
 static void tell_kept_for_host(struct telling *t)
 {
 	struct span id = id_of(t);
+	bool has_session = t->document->task.session_host == t->document->task.resume_host;
 
-	say(t, "Has its answer; only host %.*s, where it asked, may take it for ",
-		SPAN_ARGS(name_in(t, t->document->task.resume_host)));
+	say(t, "%s; only host %.*s, where %s, may take it for ",
+		has_session ? "Goes on in its session" : "Has its answer",
+		SPAN_ARGS(name_in(t, t->document->task.resume_host)), has_session ? "that is" : "it asked");
 	say_length(t, t->reason.until_ms - t->call->now.wall_ms);
 	try(t, "stint park", id);
 	buf_printf(&t->try, " && stint unpark ");

@@ -13,6 +13,16 @@ static const struct flag flags[] = {
 	{0},
 };
 
+static const struct flag retry_flags[] = {
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for the record",
+		.member = "reason"},
+	{"fresh", 'f', FLAG_SWITCH,
+		.text = "an agent begins a new session, on any host, and goes on with none that it has had",
+		.member = "fresh"},
+	{"dry-run", 'n', FLAG_SWITCH, .text = "only show the tasks; change nothing"},
+	{0},
+};
+
 static int show_only(struct cli *cli, const char *id)
 {
 	cleanup(reply_done) struct reply reply = {0};
@@ -32,13 +42,12 @@ static int operate(struct cli *cli)
 	return args_has(&cli->args, "dry-run") ? cli_each(cli, show_only) : server_change_each(cli);
 }
 
-#define OPERATES                                                                                       \
-	.arguments = "ID...", .most = 1000, .offer = OFFER_TASKS, .gives = GIVES_JSON, .flags = flags, \
-	.run = operate
+#define OPERATES .arguments = "ID...", .most = 1000, .offer = OFFER_TASKS, .gives = GIVES_JSON, .run = operate
 
 const struct verb verb_cancel = {
 	.name = "cancel",
 	OPERATES,
+	.flags = flags,
 	.brief = "cancel tasks",
 	.text = "Cancels tasks. A task that no worker holds is cancelled at once. If a worker with heartbeats holds it, that worker "
 		"stops the work first, and then the task is cancelled. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
@@ -52,11 +61,13 @@ const struct verb verb_cancel = {
 const struct verb verb_retry = {
 	.name = "retry",
 	OPERATES,
+	.flags = retry_flags,
 	.brief = "try ended tasks again",
 	.text = "Gives tasks that are blocked, failed, done or cancelled another try with fresh budgets. Parents that failed "
 		"are no longer waited for. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples =
 		"stint retry t-7k3\n"
+		"stint retry t-7k3 --fresh\n"
 		"stint ls --state failed --queue ci -o id | xargs -r stint retry --reason \"runner fixed\"\n",
 	.change = &(const struct change){"task", "/api/tasks/*/retry", .done = "gets another try",
 		.many = "get another try"},
@@ -65,6 +76,7 @@ const struct verb verb_retry = {
 const struct verb verb_park = {
 	.name = "park",
 	OPERATES,
+	.flags = flags,
 	.brief = "hold tasks back",
 	.text = "Parks tasks that no worker has claimed: only a claim with --include-statuses pending gets them. Prints the "
 		"ids, or on a terminal what became of them; with --json, one object per task.",
@@ -76,6 +88,7 @@ const struct verb verb_park = {
 const struct verb verb_unpark = {
 	.name = "unpark",
 	OPERATES,
+	.flags = flags,
 	.brief = "undo stint park",
 	.text = "Unparks tasks: workers get them again. Prints the ids, or on a terminal what became of them; with --json, one object per task.",
 	.examples = "stint unpark t-7k3\n",

@@ -346,13 +346,21 @@ static const char *numbered(struct cli *cli, const char *text, int64_t attempt)
 	return cli_text(cli, "%.*s%lld%s", (int)(mark - text), text, (long long)attempt, mark + 2);
 }
 
+/* Progress that says nothing: an agent's session and what it has used so far. */
+static bool is_silent(yyjson_val *event)
+{
+	yyjson_val *data = field_get(event, "data");
+
+	return is(event, "task.progressed") && field_text(data, "note").len == 0 && !field_get(data, "percent");
+}
+
 /* False: it is not told. */
 static bool put_line(struct cli *cli, struct buf *out, yyjson_val *event, int64_t attempt)
 {
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
 		if (!is(event, lines[i].type))
 			continue;
-		if (!lines[i].text)
+		if (!lines[i].text || is_silent(event))
 			return false;
 		event_put_text(out, numbered(cli, lines[i].text, attempt), event);
 		return true;

@@ -20,7 +20,7 @@
 	X(WORKERS, queue_ls) X(WORKERS, queue_show) X(WORKERS, queue_keys) X(WORKERS, queue_limit) X(WORKERS, queue_budget) X(WORKERS, queue_pause) X(WORKERS, queue_resume) X(WORKERS, queue_drain) \
 	X(WORKERS, schedule_add) X(WORKERS, schedule_ls) X(WORKERS, schedule_show) X(WORKERS, schedule_run) \
 	X(WORKERS, schedule_pause) X(WORKERS, schedule_resume) X(WORKERS, schedule_rm) X(WORKERS, schedule_next) \
-	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) \
+	X(WORKERS, workflow_ls) X(WORKERS, workflow_show) X(WORKERS, workflow_act) \
 	X(WORKERS, disarm) X(WORKERS, arm) \
 	X(WORKERS, worker_run) X(WORKERS, worker_once) X(WORKERS, worker_sweep) X(WORKERS, worker_trees) \
 	X(WORKERS, worker_invite) X(WORKERS, worker_enroll) \

@@ -199,6 +199,13 @@ static bool may_be_renewed(const struct task *task, const struct given *given)
 	return !task_must_stop(task, given) && !task_must_park(task, given);
 }
 
+void task_begin_session(struct task_decision *decision, uint32_t host)
+{
+	assert(task_is_claimed(&decision->task));
+	decision->task.session_host = host;
+	decision->task.begins_anew = false;
+}
+
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given)
 {

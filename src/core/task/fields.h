@@ -72,7 +72,12 @@
 #define TASK_FIELDS_SIXTH(X) \
 	X(unique_until_ms, 52, PLAIN, RARE)    \
 	X(superseded_by,   53, PLAIN, RARE)    \
-	X(predecessor,     54, PLAIN, RARE)
+	X(predecessor,     54, PLAIN, RARE)    \
+	X(session_host,    55, PLAIN, RARE)    \
+	X(begins_anew,     56, PLAIN, RARE)    \
+	X(verdict_for,     57, PLAIN, RARE)    \
+	X(verdict_action,  58, PLAIN, RARE)    \
+	X(verdict_attempt, 59, PLAIN, RARE)
 
 /* In the number `flags` of the row, above the flags: TASK_OCCURRENCE_SHIFT. */
 #define TASK_FIELDS_IN_FLAGS(X) \

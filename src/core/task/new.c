@@ -94,6 +94,12 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->autonomous = patch->autonomous;
 	if (patch->set_not_before)
 		task->ready_at_ms = patch->not_before_ms;
+	if ((patch->set_queue || patch->set_executor) && task->session_host != 0) {
+		/* who runs it now may be elsewhere */
+		if (task->state == TASK_READY)
+			task->resume_host = 0, task->resume_until_ms = 0;
+		task->session_host = 0;
+	}
 	if (patch->set_parents) {
 		task->has_parent = patch->has_parent;
 		task->open_parents = patch->open_parents;
@@ -270,6 +276,16 @@ struct task_decision task_retry(const struct task *task, bool key_taken, const s
 	return task_decided(task, decision);
 }
 
+void task_begin_anew(struct task_decision *decision)
+{
+	struct task *task = &decision->task;
+
+	assert(decision->event == EVENT_TASK_RETRIED);
+	task->resume_host = task->session_host = 0;
+	task->resume_until_ms = 0;
+	task->begins_anew = true;
+}
+
 struct task_decision task_park(const struct task *task, const struct given *given)
 {
 	(void)given;
@@ -314,21 +330,39 @@ struct task_decision task_purge(const struct task *task, const struct given *giv
 	return decision;
 }
 
-/* The host that asked has had its time: now it is anyone's. */
+/* Its host has had its time: now it is anyone's. */
 static struct task_decision open_to_all(const struct task *task)
 {
 	struct task_decision decision = task_decide(task);
 
 	task_move(&decision, EVENT_TASK_REQUEUED, TASK_READY);
+	decision.task.session_host = 0;
 	decision.task.resume_host = 0;
 	decision.task.resume_until_ms = 0;
 	return task_decided(task, decision);
 }
 
+bool task_host_is_due(const struct task *task, const struct given *given)
+{
+	return task->state == TASK_READY && task->resume_until_ms != 0 &&
+		task->resume_until_ms <= given->now.wall_ms;
+}
+
+struct task_decision task_keep_for_host(const struct task *task, const struct given *given)
+{
+	if (!task_host_is_due(task, given) || task->session_host != task->resume_host)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_REQUEUED, TASK_READY);
+	decision.task.resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
+	return task_decided(task, decision);
+}
+
 struct task_decision task_due(const struct task *task, const struct given *given)
 {
-	if (task->state == TASK_READY && task->resume_until_ms != 0 &&
-		task->resume_until_ms <= given->now.wall_ms)
+	if (task_host_is_due(task, given))
 		return open_to_all(task);
 	if (task->state != TASK_SCHEDULED || task->ready_at_ms > given->now.wall_ms)
 		return task_unchanged(task);

@@ -32,6 +32,12 @@ static bool host_is_kept(const struct task *task, enum event_kind kind, enum tas
 	return to == TASK_ASKING || (to == TASK_RUNNING && task->state == to && kind != EVENT_TASK_CLAIMED);
 }
 
+/* What an agent has on its host is no reason any more to wait for that host. */
+static bool is_let_go(const struct task *task, enum task_state to)
+{
+	return task_state_is_final(to) || to == TASK_NOWHERE || (to == TASK_PENDING && !task_awaits(task));
+}
+
 static void stop_waiting(struct task *task)
 {
 	task->subtasks = SUBTASKS_MADE;
@@ -47,6 +53,10 @@ void task_move(struct task_decision *decision, enum event_kind kind, enum task_s
 		decision->task.resume_host = 0;
 	if (!kept || (to == TASK_ASKING && decision->task.state != to))
 		decision->task.resume_until_ms = 0;
+	if (is_let_go(&decision->task, to)) {
+		decision->task.session_host = 0;
+		decision->task.begins_anew = false;
+	}
 	decision->event = kind;
 	decision->task.state = to;
 	if (task_awaits(&decision->task) && to != TASK_WAITING && to != TASK_PENDING)
@@ -81,8 +91,7 @@ void task_rest(struct task_decision *decision, enum event_kind kind, int64_t not
 {
 	struct task *task = &decision->task;
 
-	bool resumes = task_awaits(task);
-	uint32_t host = task->resume_host;
+	uint32_t host = task->session_host ? task->session_host : task_awaits(task) ? task->resume_host : 0;
 
 	task->ready_at_ms = not_before_ms > given->now.wall_ms ? not_before_ms : given->now.wall_ms;
 	enum task_state to = task_resting_state(task, given);
@@ -90,8 +99,7 @@ void task_rest(struct task_decision *decision, enum event_kind kind, int64_t not
 		task->open_parents = task->dead_parents = 0;
 	task_move(decision, kind, to);
 	task->code = to == TASK_BLOCKED ? CODE_DEPENDENCY_FAILED : CODE_NONE;
-	if (resumes && to == TASK_READY &&
-		host != 0) { /* what the work has on its host is there when it goes on */
+	if (to == TASK_READY && host != 0) { /* what the work has on its host is there when it goes on */
 		task->resume_host = host;
 		task->resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
 	}

@@ -145,8 +145,15 @@ struct task {
 		resume_host; /* name: where its open question was asked, or the one just answered; 0: anywhere */
 	int64_t resume_until_ms; /* wall: ready after an answer, or given back after a late one, until then only for
 				  * that host; 0: for anyone. While it asks: see task_answer_by_ms() */
-	enum failure_code code; /* why it is blocked or failed */
-	int64_t version;        /* seq of its last event */
+	uint32_t
+		session_host; /* name: where the session and the tree of its last attempt by an agent are; 0: nowhere, or
+				* nobody knows */
+	int64_t verdict_for; /* it is an action of that task's workflow, and its end is a verdict; 0: of none */
+	enum action verdict_action;
+	uint32_t verdict_attempt; /* that it is about: what is rejected and made again is judged anew */
+	bool begins_anew;         /* a person said so: the next attempt goes on with no session */
+	enum failure_code code;   /* why it is blocked or failed */
+	int64_t version;          /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
@@ -287,6 +294,9 @@ struct task_decision task_cancel(
 /* Stops the running attempt and blocks the task until a person acts. Like a cancel it waits for a worker that beats. */
 struct task_decision task_stop(const struct task *task, const struct worker *holder);
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
+
+/* Of a retry: the next attempt goes on with no session, and may be anywhere. */
+void task_begin_anew(struct task_decision *decision);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);
 struct task_decision task_note(const struct task *task); /* something was told about it from outside */
@@ -294,6 +304,10 @@ struct task_decision task_purge(const struct task *task, const struct given *giv
 
 /* Time and other tasks. */
 struct task_decision task_due(const struct task *task, const struct given *given);
+
+/* The time of the host that has its session is over; a worker is alive there that could take it: then it waits on for that one. */
+bool task_host_is_due(const struct task *task, const struct given *given);
+struct task_decision task_keep_for_host(const struct task *task, const struct given *given);
 struct task_decision task_deadline(const struct task *task, const struct given *given);
 struct task_decision task_strand(const struct task *task,
 	const struct given *given); /* nobody has had its executor for executor_missing_ms */
@@ -343,6 +357,8 @@ struct task_decision task_claim(const struct task *task, const struct claimant *
 	const struct given *given);
 struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
+/* Of a report of progress: an agent works on it there, and the next attempt can go on in its session and its tree. */
+void task_begin_session(struct task_decision *decision, uint32_t host);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
 /* The work itself says how it ended; its supervisor will end the attempt. `waits`: it waits for its subtasks, and until it says

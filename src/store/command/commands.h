@@ -19,6 +19,9 @@ int command_get_request(
 int command_keep_request(
 	struct turn *turn, const struct command *command, struct span key, struct idem_row row);
 
+/* The number of the next task. */
+int command_next_seq(struct turn *turn, int64_t *ret_seq);
+
 /* Is the task in one of the queues that the command may see? */
 bool command_sees(const struct turn *turn, const struct task *task);
 

@@ -26,7 +26,7 @@ static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
 }
 
 /* The next sequence number whose generated id no caller has taken for itself. */
-static int next_seq(struct turn *turn, int64_t *ret_seq)
+int command_next_seq(struct turn *turn, int64_t *ret_seq)
 {
 	bool taken;
 
@@ -429,7 +429,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
 
-	int r = next_seq(turn, &draft->seq);
+	int r = command_next_seq(turn, &draft->seq);
 	if (r == 0 && queue_for(turn, draft, parent) != QUEUE_DRAINING)
 		r = stage_groups(turn, create, draft, parents);
 	if (r < 0)
@@ -562,24 +562,4 @@ int execute_create(struct turn *turn, const struct command *command, struct resu
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return stage_create(turn, command, &draft, &parents, parent, replaced, result);
-}
-
-int command_create_action(struct turn *turn, const struct command_action *action)
-{
-	struct task draft = {0};
-	struct turn_task *view;
-
-	if (action->queue.len == 0)
-		return 0;
-	int r = turn_name(turn, action->queue, &draft.queue);
-	if (r == 0)
-		r = next_seq(turn, &draft.seq);
-	if (r < 0)
-		return r == -E2BIG ? 0 : r; /* then the event alone tells what is to be done */
-	/* it goes on with what was begun: a queue that takes nothing new takes it */
-	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
-	struct record record = turn_record(turn, decision.event);
-	record.note = (struct span){0};
-	r = turn_write_new(turn, &decision, (struct span){0}, &record, &view);
-	return r < 0 ? r : turn_put(turn, put_body, draft.seq, action->body);
 }

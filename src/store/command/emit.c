@@ -140,8 +140,11 @@ static uint32_t gate_bit(const struct turn *turn, const struct task *task, struc
 /* Why it failed or was rejected, for the person who looks and for the next attempt. */
 static int keep_reason(struct turn *turn, struct turn_task *view, const struct task_decision *decision)
 {
-	const struct command_told *told = &turn->command->told;
-	struct span reason = decision->task.code == CODE_CHECK_FAILED ? told->rejection : told->error;
+	static const struct command_told nothing;
+	const struct command_told *told = turn->command ? &turn->command->told : &nothing;
+	struct span reason = turn->told_error.len > 0      ? turn->told_error
+		: decision->task.code == CODE_CHECK_FAILED ? told->rejection
+							   : told->error;
 
 	return reason.len > 0 ? turn_put(turn, put_extra, view->task.seq, EXTRA_ERROR, 0, reason) : 0;
 }
@@ -318,5 +321,30 @@ int execute_emit(struct turn *turn, struct turn_task *view, struct result *resul
 	if (r == 0 && rule)
 		r = move_by_rule(turn, view, rule);
 	result->task = view->task;
+	return r;
+}
+
+/* The command at hand is about another task: what it says is nothing of this one. */
+int command_tell(
+	struct turn *turn, struct turn_task *view, struct span type, struct span note, struct span error)
+{
+	struct outside_event event = turn->outside_event;
+	int64_t event_task = turn->outside_event_task;
+	struct task_decision decision = task_note(&view->task);
+	struct record record = turn_record(turn, decision.event);
+	enum refusal refusal;
+
+	record.note = note;
+	turn->outside_event = (struct outside_event){.type = type, .is_verdict = true};
+	turn->outside_event_task = 0;
+	turn->told_error = error;
+	const struct stage_rule *rule =
+		workflow_find(turn_plan(turn, &view->task), &view->task, &turn->outside_event, &refusal);
+	int r = turn_write_task(turn, view, &decision, &record);
+	if (r == 0 && rule)
+		r = move_by_rule(turn, view, rule);
+	turn->outside_event = event;
+	turn->outside_event_task = event_task;
+	turn->told_error = (struct span){0};
 	return r;
 }

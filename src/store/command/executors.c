@@ -16,15 +16,14 @@ enum {
 	TASKS_LOOKED_AT_MAX = 10000,
 };
 
-static bool has_executor(
-	const struct store *store, const struct holder *holder, uint32_t executor, uint32_t queue)
+bool holder_runs(const struct store *store, const struct holder *holder, uint32_t executor, uint32_t queue)
 {
 	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
 	if (worker->state != WORKER_ACTIVE || !holder_may_take(holder, queue))
 		return false;
-	if (worker->any_executor)
+	if (worker->any_executor || executor == 0)
 		return true;
 	names_set_members(&store->names, worker->executors, &has);
 	return name_set_contains(&has, executor);
@@ -36,7 +35,7 @@ static bool nobody_has(const struct store *store, uint32_t executor, uint32_t qu
 	const struct index *index = &store->index;
 
 	for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;) {
-		if (*looks == 0 || has_executor(store, index_holder(index, number), executor, queue))
+		if (*looks == 0 || holder_runs(store, index_holder(index, number), executor, queue))
 			return false;
 		(*looks)--;
 	}

@@ -3,8 +3,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct holder;
+struct store;
 struct turn;
 
 enum {
@@ -22,6 +25,9 @@ struct missing_executors {
 	uint32_t count;
 	uint64_t sweep;
 };
+
+/* Is it active, and does it take work of that queue and have that executor (0: any)? It may be busy. */
+bool holder_runs(const struct store *store, const struct holder *holder, uint32_t executor, uint32_t queue);
 
 /* Block at most `limit` tasks that have waited too long for an executor that was missing all that time. */
 int executors_sweep(struct turn *turn, uint32_t limit);

@@ -93,6 +93,8 @@ int execute_retry(struct turn *turn, struct turn_task *view, struct result *resu
 		return r;
 	uint32_t dead_parents = view->task.dead_parents;
 	struct task_decision decision = task_retry(&view->task, key_taken, &turn->given);
+	if (turn->command->anew && decision.refusal == REFUSED_NOTHING)
+		task_begin_anew(&decision);
 	bool was_final = task_state_is_final(view->task.state);
 	r = command_write(turn, view, &decision, result);
 	if (r == 0 && result->refusal == REFUSED_NOTHING && was_final)

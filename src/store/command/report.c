@@ -418,6 +418,17 @@ static int weigh(struct turn *turn, const struct task *task, struct command *com
 	return 0;
 }
 
+/* An agent says that it works on it: its session, and what it has changed, are on the host of its worker. */
+static void note_host(struct turn *turn, const struct command *command, struct task_decision *decision)
+{
+	if (command->kind != COMMAND_PROGRESS || command->agent.len == 0 ||
+		decision->refusal != REFUSED_NOTHING || !task_is_claimed(&decision->task))
+		return;
+	const struct turn_worker *holder = turn_worker_by_number(turn, decision->task.claim.holder);
+	if (holder)
+		task_begin_session(decision, holder->worker.process.host);
+}
+
 static int stage_report(
 	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
 {
@@ -436,6 +447,8 @@ static int stage_report(
 		r = question_decide(turn, &view->task, command, &asking, &decision);
 	else
 		decision = decide_report(turn, &view->task, command, account.len > 0);
+	if (r == 0)
+		note_host(turn, command, &decision);
 	bool mine = true;
 	if (r == 0 && decision.repeated && command->kind != COMMAND_ASK && command->worker.len > 0)
 		r = was_held_by(turn, &view->task, command, &mine);

@@ -3,7 +3,9 @@
  */
 #include <errno.h>
 
+#include "base/take.h"
 #include "store/command/commands.h"
+#include "store/command/executors.h"
 
 static void take_timer(void *context, uint32_t timer)
 {
@@ -50,6 +52,35 @@ static int worker_timer(struct turn *turn, uint32_t number)
 	return decision.event == EVENT_NONE ? 0 : command_end_worker(turn, view, &decision);
 }
 
+/* Is a worker alive on the host that has its session, and could take it, be it busy? */
+static bool host_serves(const struct store *store, const struct task *task)
+{
+	const struct index *index = &store->index;
+
+	for (uint32_t number = 0; (number = index_next_holder(index, number)) != 0;) {
+		const struct holder *holder = index_holder(index, number);
+		if (holder->worker.process.host == task->resume_host &&
+			holder_runs(store, holder, task->executor, task->queue))
+			return true;
+	}
+	return false;
+}
+
+/* Whoever takes it begins with nothing of what is on that host: the event says what that is, and where. */
+static int note_left(struct turn *turn, int64_t seq, struct record *record)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct span agent;
+
+	int r = store_read_agent(turn->store, seq, &turn->arena, &agent);
+	if (r < 0 || agent.len == 0)
+		return r;
+	buf_init(&note, agent.len + sizeof "\"left\":");
+	buf_put_span(&note, SPAN("\"left\":"));
+	r = buf_put_span(&note, agent);
+	return r < 0 ? r : arena_copy(&turn->arena, buf_span(&note), &record->note);
+}
+
 static int wall_timer(struct turn *turn, int64_t seq)
 {
 	struct turn_task *view;
@@ -60,6 +91,9 @@ static int wall_timer(struct turn *turn, int64_t seq)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct task_decision decision = task_deadline(&view->task, &turn->given);
+	bool host_is_due = task_host_is_due(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE && host_is_due && host_serves(turn->store, &view->task))
+		decision = task_keep_for_host(&view->task, &turn->given);
 	if (decision.event == EVENT_NONE)
 		decision = task_due(&view->task, &turn->given);
 	if (decision.event == EVENT_NONE)
@@ -67,6 +101,8 @@ static int wall_timer(struct turn *turn, int64_t seq)
 	if (decision.event == EVENT_NONE)
 		return 0;
 	struct record record = turn_record(turn, decision.event);
+	if (host_is_due && view->task.session_host != 0 && decision.task.session_host == 0)
+		r = note_left(turn, view->task.seq, &record);
 	if (decision.event == EVENT_TASK_FAILED)
 		record_fact(&record, FACT_CLASS, CLASS_FINAL);
 	if (decision.event == EVENT_TASK_ANSWERED) {

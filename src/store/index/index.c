@@ -65,7 +65,9 @@ struct index_rare {
 	uint32_t credential;
 	uint32_t group;
 	int64_t subtask_of;
-	int64_t unique_until_ms, superseded_by, predecessor;
+	int64_t unique_until_ms, superseded_by, predecessor, verdict_for;
+	uint32_t session_host, verdict_attempt;
+	uint8_t begins_anew, verdict_action;
 	uint8_t workflow, stage, gate_count, occurrence, runs_anyway, subtasks;
 };
 

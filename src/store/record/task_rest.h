@@ -9,7 +9,7 @@
 #include "core/task/task.h"
 
 enum {
-	TASK_REST_BYTES_MAX = 512,
+	TASK_REST_BYTES_MAX = 640,
 };
 
 /* Packs into the bytes, which are borrowed. */

@@ -115,15 +115,6 @@ int turn_write_session(struct turn *turn, struct turn_task *view, const struct s
 
 /* ---- stages and gates ---- */
 
-static int stage_action(struct turn *turn, enum action action)
-{
-	const struct command *command = turn->command;
-
-	if (action == ACTION_NONE || !command || !command->told.actions)
-		return 0;
-	return command_create_action(turn, &command->told.actions[action]);
-}
-
 const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task)
 {
 	return task->workflow == WORKFLOW_NONE ? &workflow_plan_unknown
@@ -148,7 +139,7 @@ int turn_follow(struct turn *turn, struct turn_task *view, const struct task *be
 	if (move.action != ACTION_NONE)
 		record_fact(&record, FACT_ACTION, move.action);
 	int r = turn_write_one(turn, view, &decision, &record);
-	return r < 0 ? r : stage_action(turn, move.action);
+	return r < 0 || move.action == ACTION_NONE ? r : action_begin(turn, view, move.action);
 }
 
 /* The work was reported: its gates are open. */

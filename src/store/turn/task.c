@@ -363,6 +363,8 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = schedule_follow_task(turn, view);
 	if (r == 0 && !was_final)
 		r = queue_follow_task(turn, &before, &after);
+	if (r == 0 && after.verdict_for != 0 && is_final && !was_final)
+		r = action_ended(turn, view);
 	if (r == 0 && after.superseded_by != 0 && is_final && task_is_claimed(&before))
 		r = let_successor_go(turn, after.superseded_by);
 	if (r == 0 && after.group != 0 && from != after.state)

@@ -304,6 +304,7 @@ struct turn {
 	const struct command *command;      /* the one at hand, NULL for timers */
 	struct outside_event outside_event; /* of the command at hand */
 	int64_t outside_event_task;         /* the task it is about; 0: it moves no stage (yet) */
+	struct span told_error;             /* of an event that nobody outside has sent: see command_tell() */
 	bool names_spent;                   /* the command's principal may add no more names */
 	uint32_t question; /* number of the question that the command at hand asks, answers or withdraws */
 };
@@ -371,6 +372,7 @@ struct store {
 	void (*random)(void *bytes, size_t count); /* of secrets; NULL: none are made */
 	struct store_admin admin;
 	const char *opt_in_queues;
+	struct action_tasks actions;
 	enum restored restored;
 	bool rebooted;
 	bool started; /* the start is on disk */
@@ -664,8 +666,14 @@ int subtasks_begin_anew(struct turn *turn, int64_t seq); /* an operator has retr
 /* Does an open task want the result of this one, which is final, or is it part of a tree that is at work? */
 int task_is_needed(struct turn *turn, const struct turn_task *view, bool *ret_needed);
 
-/* command/create.c: creates the task of an action of a workflow; without a queue it does nothing. */
-int command_create_action(struct turn *turn, const struct command_action *action);
+/* command/action.c: creates the task of an action for that task's workflow; without a queue it does nothing. And such a task has
+ * ended: the task that it is for is told. */
+int action_begin(struct turn *turn, struct turn_task *of, enum action action);
+int action_ended(struct turn *turn, struct turn_task *view);
+
+/* command/emit.c: an event that nobody outside has sent. `note` goes into it; `error` is kept if the task fails by it or is rejected. */
+int command_tell(
+	struct turn *turn, struct turn_task *view, struct span type, struct span note, struct span error);
 
 /* command/ask.c: the questions of the task; all 0: it has asked none, or it asked an older server. */
 int questions_read(struct store *store, int64_t seq, struct arena *arena, struct questions *ret_questions);

@@ -57,7 +57,8 @@ void run_agent_choose_session(struct run *run)
 	struct memory *memory = &agent->memory;
 	const struct adapter *adapter = settings_of(run)->adapter;
 
-	agent->resumes = memory->session[0] && memory->stalls < 2 && memory_has_session(memory, adapter);
+	agent->resumes =
+		memory->session[0] && memory->stalls < 2 && !run->anew && memory_has_session(memory, adapter);
 	agent->lost = memory->session[0] && memory->begun && !agent->resumes;
 	if (agent->resumes)
 		return;
@@ -96,6 +97,31 @@ static yyjson_val *member_of(yyjson_val *task, const char *name)
 	return value ? value : yyjson_obj_get(yyjson_obj_get(task, "metadata"), name);
 }
 
+bool run_is_main(const struct run *run)
+{
+	const struct once_config *once = run->supervisor->options->once;
+
+	return once && run->executor->agent && once->execution_mode &&
+		strcmp(once->execution_mode, "main") == 0;
+}
+
+/* A home of the task's own; or that of the one session that all tasks of an agent's name share with this executor. */
+static int open_memory(struct run *run, int64_t created_ms)
+{
+	struct run_agent *agent = run->agent;
+	const char *state = run->supervisor->state_dir.home;
+
+	if (!run_is_main(run))
+		return memory_open(&agent->memory, state, run->task, created_ms);
+	int r = memory_open(&agent->memory, state,
+		arena_text(&run->arena, "main@%s@%s", run->supervisor->options->once->agent_id,
+			run->executor->name),
+		1);
+	agent->is_main = true;
+	agent->turns_to = r == 0 && memory_turn_to(&agent->memory, run->task);
+	return r;
+}
+
 bool run_agent_open(struct run *run)
 {
 	const struct settings *settings = run->supervisor->settings;
@@ -123,7 +149,7 @@ bool run_agent_open(struct run *run)
 	buf_init(&agent->check_results, EVIDENCE_BYTES_MAX / 4);
 	buf_init(&agent->commits, EVIDENCE_BYTES_MAX / 4);
 	job_init(&agent->check, run->supervisor->loop, run->supervisor->host, run);
-	int r = memory_open(&agent->memory, state, run->task, json_int(task, "createdAt"));
+	int r = open_memory(run, json_int(task, "createdAt"));
 	if (r < 0)
 		return run_refuse(run, "WORKER_INIT_FAILED",
 			arena_text(&run->arena, "the home of its agent cannot be made: %s", strerror(-r)));
@@ -297,6 +323,9 @@ static int make_prompt(struct run *run)
 		.lost = agent->lost,
 		.told = agent->memory.told,
 		.near = agent->near,
+		.progress_every_ms = run->supervisor->options->once
+			? run->supervisor->options->once->progress_every_ms
+			: 0,
 		.checks = check_names(run),
 		.keep = keep_text,
 		.context = run};
@@ -304,7 +333,7 @@ static int make_prompt(struct run *run)
 	if (!doc)
 		return -ENOMEM;
 	buf_clear(&agent->prompt);
-	int r = agent->resumes
+	int r = agent->resumes && !agent->turns_to
 		? prompt_put_resume(&agent->prompt, &facts)
 		: prompt_put(&agent->prompt, settings->prompt ? settings->prompt : prompt_template, &facts);
 	if (r == 0)
@@ -651,6 +680,8 @@ static void put_progress(struct run *run)
 		json_member_int(&object, "told", agent->memory.told);
 	if (json_put_key(&object, "session"))
 		put_session(run);
+	if (agent->is_main && agent->lost && !agent->prompt_told)
+		json_member_word(&object, "note", "the main session cannot be continued: a new one begins");
 	if (!agent->prompt_told)
 		json_member_string(&object, "prompt", utf8_cut(buf_span(&agent->prompt), PROMPT_BYTES_MAX));
 	run->note_waits = json_end(&object) == 0;
@@ -1040,7 +1071,7 @@ void run_agent_settled(struct run *run, struct span state)
 {
 	struct memory *memory = &run->agent->memory;
 
-	if (!is_final(state))
+	if (!is_final(state) || run->agent->is_main) /* the main session is for the next task, too */
 		return;
 	if (memory->tree[0])
 		leftovers_add_name(&run->supervisor->leftovers, memory->tree);

@@ -22,20 +22,28 @@ static const char *keep(struct run *run, yyjson_val *object, const char *key)
 	return kept.data;
 }
 
-/* The task as its child reads it, with what its last attempt left. */
-static int keep_input(struct run *run, yyjson_val *task, yyjson_val *checkpoint)
+static void add_member(struct buf *text, const char *key, yyjson_val *value)
 {
+	if (!value || yyjson_is_null(value) || buf_fault(text) < 0)
+		return;
+	buf_drop(text, 1); /* the brace comes after it */
+	buf_printf(text, ",\"%s\":", key);
+	json_put_value(text, value);
+	buf_put_byte(text, '}');
+}
+
+/* The task as its child reads it, with what its last attempt left, and the work that it judges. */
+static int keep_input(struct run *run, yyjson_val *claim)
+{
+	yyjson_val *task = yyjson_obj_get(claim, "task");
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, TASK_BYTES_MAX);
-	int r = json_put_value(&text, task);
-	if (r == 0 && checkpoint && !yyjson_is_null(checkpoint) && !yyjson_obj_get(task, "checkpoint")) {
-		buf_drop(&text, 1); /* the brace comes after it */
-		buf_put_span(&text, SPAN(",\"checkpoint\":"));
-		json_put_value(&text, checkpoint);
-		buf_put_byte(&text, '}');
-	}
-	r = buf_put_byte(&text, '\n');
+	json_put_value(&text, task);
+	if (!yyjson_obj_get(task, "checkpoint"))
+		add_member(&text, "checkpoint", yyjson_obj_get(claim, "checkpoint"));
+	add_member(&text, "judges", yyjson_obj_get(claim, "judges"));
+	int r = buf_put_byte(&text, '\n');
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->input);
 }
 
@@ -170,6 +178,8 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	run->fence = keep(run, claim, "fence");
 	run->token = keep(run, claim, "token");
 	run->working_dir = keep(run, task, "workingDir");
+	if (!run->working_dir) /* an action of a workflow is done where the work is */
+		run->working_dir = keep(run, yyjson_obj_get(claim, "judges"), "workingDir");
 	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
 	run->timeout_ms = run->granted_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
@@ -178,7 +188,7 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
 	read_trace(run, task);
-	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
+	int r = keep_input(run, claim);
 	return r < 0 ? r : keep_target(run);
 }
 
@@ -189,7 +199,7 @@ static bool read_worktree(struct run *run, yyjson_val *wish)
 
 	run->tree_wish = run->executor->worktree;
 	run->tree_wish.on = (run->tree_wish.on || yyjson_is_true(wish) || yyjson_is_obj(wish)) &&
-		!yyjson_is_false(wish) && !run->tree_unwanted;
+		!yyjson_is_false(wish) && !run->tree_unwanted && !run_is_main(run);
 	if (base && base[0] != '-')
 		run->tree_wish.base = base;
 	if (run->tree_wish.on && run->wall.level > WALL_SANDBOX)
@@ -234,6 +244,7 @@ bool run_find_executor(struct run *run, yyjson_val *claim)
 	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
 	char complaint[WALLS_COMPLAINT_BYTES];
 
+	run->anew = yyjson_is_true(yyjson_obj_get(claim, "fresh"));
 	run->executor = find_executor(run, name, yyjson_get_str(yyjson_obj_get(claim, "fallback")));
 	if (!run->executor)
 		return false;

@@ -82,6 +82,8 @@ struct run_budget {
 
 /* The agent of a run. */
 struct run_agent {
+	bool is_main;  /* it goes on with the session that all tasks of an agent's name share */
+	bool turns_to; /* … which has not heard of this task yet */
 	struct agent_session session;
 	struct memory memory;
 	struct login login;
@@ -151,6 +153,7 @@ struct run {
 	const struct executor *executor;
 	const char *
 		in_place_of; /* the executor that the task names: its account is held, and this one takes its place; NULL: none */
+	bool anew; /* a person said so: an agent goes on with no session that it has had */
 	struct wall wall;
 	struct span input, log_target;
 	uint32_t attempt;
@@ -298,6 +301,7 @@ bool run_owes_note(const struct run *run);
 void run_send_progress(struct run *run);
 
 /* agent.c: opens what earlier attempts left and finds the login. False: it was refused. */
+bool run_is_main(const struct run *run); /* executionMode main, for an agent */
 bool run_agent_open(struct run *run);
 void run_agent_release(struct run *run); /* closes what is open; run->open_handles counts it */
 void run_agent_free(struct run *run);

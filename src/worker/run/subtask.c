@@ -1,6 +1,6 @@
 /*
  * The rights of a subtask, compared once more by the worker that claims it: the server knows what a task says, and only the
- * worker's own configuration knows what its executors are.
+ * worker's own configuration knows what its executors are. Likewise whoever judges a task.
  */
 #include "worker/run/parts.h"
 
@@ -54,9 +54,29 @@ static bool refuse(struct run *run, const char *why)
 		arena_text(&run->arena, "a subtask has no more rights than its parent: %s", why));
 }
 
+/* Nobody is judge of their own work: an executor that did it does not validate it. */
+static bool judges_itself(struct run *run, yyjson_val *judged)
+{
+	const struct settings *settings = run->supervisor->settings;
+	const char *action = text_of(judged, "action"), *name = text_of(judged, "executor"),
+		   *queue = text_of(judged, "queue");
+	const struct executor *of = name ? settings_executor(settings, name)
+		: queue                  ? settings_queue_executor(settings, queue)
+					 : NULL;
+
+	return action && strcmp(action, "validate") == 0 && of && of == run->executor;
+}
+
 bool run_check_rights(struct run *run, yyjson_val *claim)
 {
 	const struct settings *settings = run->supervisor->settings;
+	yyjson_val *judged = yyjson_obj_get(claim, "judges");
+	if (judges_itself(run, judged))
+		return run_refuse(run, "NOT_ALLOWED",
+			arena_text(&run->arena,
+				"executor %s did the work of task %s and does not judge it: give queue %s another one",
+				run->executor->name, text_of(judged, "id") ? text_of(judged, "id") : "",
+				run->queue));
 	yyjson_val *task = yyjson_obj_get(claim, "task"), *parent = yyjson_obj_get(claim, "parent");
 	const char *name = text_of(parent, "executor"), *queue = text_of(parent, "queue");
 

@@ -212,13 +212,16 @@ static void refuse_members(struct form *form, yyjson_val *value)
 /* A policy or a budget that the agent's protocol cannot carry is a mistake, and not a silent nothing. */
 static void check_carried(struct form *form, yyjson_val *value, struct agent_settings *agent)
 {
-	const struct adapter *adapter = agent->adapter;
+	bool is_given = yyjson_obj_get(value, "policy") != NULL;
 
-	if (!yyjson_obj_get(value, "policy"))
+	if (agent->adapter->asking && (!is_given || policy_asks(&agent->policy)))
+		agent->adapter = agent->adapter->asking;
+	const struct adapter *adapter = agent->adapter;
+	if (!is_given)
 		agent->policy = adapter->asks ? policy_default : policy_open;
 	else if (!adapter->asks && policy_asks(&agent->policy))
 		form_error(form, "policy",
-			"cannot be carried by adapter %s: it never asks for permission; adapters claude and acp can, and with %s "
+			"cannot be carried by adapter %s: it never asks for permission; adapters claude, codex and acp can, and with %s "
 			"\"policy\": {\"default\": \"allow\"} is all there is",
 			adapter->name, adapter->name);
 	if (agent->tokens_max > 0 && !adapter->counts_tokens)
@@ -307,7 +310,7 @@ static const char *own_account(struct arena *arena, const struct adapter *adapte
 void settings_add_agents(struct settings *settings, struct config *config)
 {
 	for (size_t i = 0; adapters[i]; i++) {
-		const struct adapter *adapter = adapters[i];
+		const struct adapter *adapter = adapters[i]->asking ? adapters[i]->asking : adapters[i];
 		if (!adapter->program ||
 			!agent_find(&config->arena, adapter->program, getenv("PATH"), getenv("HOME")))
 			continue;
