@@ -287,7 +287,9 @@ class OfTheHelp(unittest.TestCase):
                     elif verb == "down":
                         self.goes_down(example)
                     elif "--follow" in example and verb == "events":
-                        self.follows(example)
+                        self.follows(example, "fail", "task.failed")
+                    elif "--follow" in example and verb == "inbox":
+                        self.follows(example, "block", "t-7k3")
                     elif verb == "notify run":
                         self.watches(example)
                     elif verb == "top":
@@ -392,7 +394,7 @@ class OfTheHelp(unittest.TestCase):
             process.kill()
             process.communicate(timeout=HANG_S)
 
-    def follows(self, example):
+    def follows(self, example, end, wanted):
         world = World(self, "events", example)
         process = subprocess.Popen(["bash", "-c", 'notify() { echo "$1"; }; ' + example], cwd=world.folder, env=world.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -400,11 +402,12 @@ class OfTheHelp(unittest.TestCase):
             until = time.monotonic() + HANG_S
             while b"\nstint_event_streams 1\n" not in world.client.get("/metrics").body:
                 self.assertLess(time.monotonic(), until)
-            world.end("t-7k3", "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+            code = {"fail": "EXECUTION_ERROR", "block": "NOT_ALLOWED"}[end]
+            world.end("t-7k3", end, error={"code": code, "message": "no", **({"retry": False} if end == "fail" else {})})
             line = process.stdout.readline()
-            while line and "task.failed" not in line:
+            while line and wanted not in line:
                 line = process.stdout.readline()
-            self.assertIn("task.failed", line)
+            self.assertIn(wanted, line)
         finally:
             os.killpg(process.pid, signal.SIGINT)
             process.communicate(timeout=HANG_S)
@@ -433,7 +436,8 @@ class Terminal:
             if left <= 0 or not select.select([self.fd], [], [], left)[0]:
                 raise AssertionError(f"{command} does not end: {seen}")
             seen += os.read(self.fd, 65536).decode()
-        return seen.split("\x1e")[0].replace("\r\n", "\n")
+        printed = seen.split("\x1e")[0].replace("\r\n", "\n")
+        return re.sub(r"\x1b\[2[23];2t|\x1b\]2;.*?(\x07|\x1b\\)", "", printed)  # the title of the window
 
     def end(self):
         os.kill(self.pid, signal.SIGKILL)

@@ -43,7 +43,8 @@ struct dialogue {
 	int64_t base, last;             /* of the events */
 	int64_t every; /* every so manyth event is one of task 1, from the first on; 0: each of its own */
 	int64_t audit_base;
-	bool keeps; /* some of the events of task 1 that are no longer in the log */
+	uint32_t reads_left; /* until the one that fails; 0: none does */
+	bool keeps;          /* some of the events of task 1 that are no longer in the log */
 	bool degraded, draining;
 	struct result results[4];
 };
@@ -55,8 +56,18 @@ static struct dialogue *dialogue_of(const void *store)
 	return (struct dialogue *)(uintptr_t)store;
 }
 
+/* With STINT_SHORT_READS every request is tried again and again before it is made: the first read of the store fails, then the second, and
+ * so on. Each time the reply is 503, whatever was read before. */
+#define SHORT(context)                                                 \
+	do {                                                           \
+		struct dialogue *asked = dialogue_of(context);         \
+		if (asked->reads_left > 0 && --asked->reads_left == 0) \
+			return -ENOMEM;                                \
+	} while (0)
+
 int store_find_task(struct store *context, struct span id, int64_t *ret_seq)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 
 	if (!span_equal(id, SPAN("t-1")))
@@ -81,6 +92,7 @@ __attribute__((unused)) static struct task_outline outline_at(const struct dialo
 int store_read_task(struct store *context, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document)
 {
+	SHORT(context);
 	(void)now;
 	struct dialogue *d = dialogue_of(context);
 
@@ -108,6 +120,7 @@ int store_read_task(struct store *context, int64_t seq, struct moment now, struc
 int store_read_log(struct store *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece)
 {
+	SHORT(context);
 	(void)context;
 	(void)seq;
 	(void)arena;
@@ -145,6 +158,7 @@ int store_page_open(const struct store *context, uint32_t *at, uint32_t limit,
 int store_page_final(struct store *context, int64_t *before, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 	int r = 0;
 
@@ -161,6 +175,7 @@ int store_page_final(struct store *context, int64_t *before, uint32_t limit,
 int store_page_events(struct store *context, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct record *), void *each_context)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 	int r = 0;
 
@@ -305,6 +320,7 @@ bool store_next_cap(const struct store *context, uint32_t queue, uint32_t *at, s
 
 int store_read_last(struct store *context, struct arena *arena, struct task_document *document)
 {
+	SHORT(context);
 	(void)arena;
 	document->words = SPAN("half");
 	document->last.worker = dialogue_of(context)->last_worker;
@@ -314,6 +330,7 @@ int store_read_last(struct store *context, struct arena *arena, struct task_docu
 int store_page_rows(struct store *context, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 	int64_t count = d->task_count > 0 ? d->task_count : 1;
 	int r = 0;
@@ -335,6 +352,7 @@ int store_page_rows(struct store *context, bool oldest_first, int64_t *at, uint3
 /* dev-3 works for two queues, one of them twice. */
 int store_assignment(struct store *context, struct span slot, struct arena *arena, struct span *ret_queues)
 {
+	SHORT(context);
 	(void)context;
 	return span_equal(slot, SPAN("dev-3")) ? arena_copy(arena, SPAN("\x1fq\x1flater\x1fq"), ret_queues)
 					       : -ENOENT;
@@ -343,6 +361,7 @@ int store_assignment(struct store *context, struct span slot, struct arena *aren
 int store_page_assignments(struct store *context, int64_t *after, uint32_t limit,
 	int (*each)(void *, struct span, struct span), void *each_context)
 {
+	SHORT(context);
 	(void)context;
 	(void)limit;
 	int r = *after == 0 ? each(each_context, SPAN("dev-3"), SPAN("\x1fq\x1flater\x1fq"))
@@ -365,6 +384,7 @@ int64_t store_last_event(const struct store *context)
 int store_each_kept(
 	struct store *context, int64_t task, int (*each)(void *, const struct record *), void *each_context)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 	int r = 0;
 
@@ -381,6 +401,7 @@ int store_each_kept(
 
 int store_audit_base(struct store *context, int64_t *ret_base)
 {
+	SHORT(context);
 	*ret_base = dialogue_of(context)->audit_base;
 	return 0;
 }
@@ -389,6 +410,7 @@ int store_audit_base(struct store *context, int64_t *ret_base)
 int store_page_audit(struct store *context, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct record *), void *each_context)
 {
+	SHORT(context);
 	struct dialogue *d = dialogue_of(context);
 	int r = 0;
 
@@ -435,6 +457,7 @@ __attribute__((unused)) static bool is_draining(void *context)
 
 int store_read_body(struct store *context, int64_t seq, struct arena *arena, struct span *ret_body)
 {
+	SHORT(context);
 	(void)context;
 	(void)seq;
 	(void)arena;
@@ -445,6 +468,7 @@ int store_read_body(struct store *context, int64_t seq, struct arena *arena, str
 int store_each_member(
 	const struct store *context, uint32_t set, int (*each)(void *, struct span), void *each_context)
 {
+	SHORT(context);
 	(void)context;
 	(void)set;
 	(void)each;
@@ -454,6 +478,7 @@ int store_each_member(
 
 int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 {
+	SHORT(context);
 	(void)context;
 	(void)seq;
 	(void)ret_queue;
@@ -463,6 +488,7 @@ int store_task_queue(struct store *context, int64_t seq, uint32_t *ret_queue)
 /* One session, of the one task. */
 int store_find_session(struct store *context, struct span label, int64_t *ret_seq)
 {
+	SHORT(context);
 	*ret_seq = dialogue_of(context)->task.seq;
 	return span_equal(label, SPAN("s 1")) ? 0 : -ENOENT;
 }
@@ -470,6 +496,7 @@ int store_find_session(struct store *context, struct span label, int64_t *ret_se
 int store_read_session(
 	struct store *context, int64_t seq, struct arena *arena, struct session_document *ret_session)
 {
+	SHORT(context);
 	(void)context;
 	(void)seq;
 	(void)arena;
@@ -642,9 +669,27 @@ __attribute__((unused)) static enum api_step begin(
 	return d->call.step;
 }
 
+static void say_short(struct dialogue *d, enum http_method method, const char *url, const char *body)
+{
+	bool failed = getenv("STINT_SHORT_READS") != NULL;
+
+	for (uint32_t number = 1; failed && number < 100; number++) {
+		d->reads_left = number;
+		begin(d, method, url, body);
+		while (d->call.step == API_READ)
+			api_read(&d->call);
+		failed = d->reads_left == 0;
+		d->reads_left = 0;
+		if (failed && (d->call.step != API_REPLY || d->call.reply.status != 503))
+			fail_msg("read %u of %s failed: step %d, status %d", number, url, d->call.step,
+				d->call.reply.status);
+	}
+}
+
 __attribute__((unused)) static enum api_step say(
 	struct dialogue *d, enum http_method method, const char *url, const char *body)
 {
+	say_short(d, method, url, body);
 	begin(d, method, url, body);
 	for (d->slices = 0; d->call.step == API_READ; d->slices++)
 		api_read(&d->call);

@@ -509,10 +509,11 @@ static void stream_read(struct api_call *call)
 	if (!query_read(call, &after, 1) || !take_header(call, &after) ||
 		!read_after(call, &after, store_event_base(call->store), &call->stream_after))
 		return;
-	if (store_page_events(call->store, call->stream_after, 1, ignore_event, NULL) == -EBADMSG) {
+	int r = store_page_events(call->store, call->stream_after, 1, ignore_event, NULL);
+	if (r == -EBADMSG)
 		refuse_lost(call, call->stream_after);
+	if (r == -EBADMSG || call_has_failed(call, r))
 		return;
-	}
 	call->reply = (struct http_reply){
 		.status = 200,
 		.content_type = SPAN("text/event-stream"),
