@@ -356,7 +356,11 @@ class LastDeliveries(NotifyCase):
         self.assertEqual(wrong({"target": "ops", "last": [good] * 51}), ["last"])
         self.assertEqual(wrong({"target": "ops", "last": [good, 7, {**good, "outcome": "lost"}, {"colour": 1, **good}]}),
                          ["last[1]", "last[2].outcome", "last[3].colour"])
+        self.assertEqual(wrong({"target": "ops", "url": "a\u0085b", "last": [{**good, "id": "a\u0085b"}]}), ["url", "last[0].id"])
         self.assertEqual(self.client.get("/api/deliveries").json, [])
+        nothing = {"task": None, "error": None, "status": None, "againAt": None}
+        reply = self.client.post("/api/deliveries", {"target": "ops", "url": None, "missed": None, "last": [{**good, **nothing}]})
+        self.assertEqual((reply.status, reply.json["last"]), (200, [good]), "a null counts as not given")
 
 
 class Trouble(NotifyCase):

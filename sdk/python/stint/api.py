@@ -1865,14 +1865,26 @@ class Delivery(TypedDict):
     againAt: NotRequired[int]
 
 
+class DeliveryTold(TypedDict):
+    id: str
+    type: str
+    task: NotRequired[str | None]
+    at: int
+    outcome: Literal["delivered", "retrying", "given-up"]
+    tries: int
+    status: NotRequired[int | None]
+    error: NotRequired[str | None]
+    againAt: NotRequired[int | None]
+
+
 class DeliveriesTold(TypedDict):
     target: Id
-    url: NotRequired[str]
-    delivered: NotRequired[int]
-    givenUp: NotRequired[int]
-    missed: NotRequired[int]
-    waiting: NotRequired[int]
-    last: list[Delivery]
+    url: NotRequired[str | None]
+    delivered: NotRequired[int | None]
+    givenUp: NotRequired[int | None]
+    missed: NotRequired[int | None]
+    waiting: NotRequired[int | None]
+    last: list[DeliveryTold]
 
 
 class Deliveries(TypedDict):

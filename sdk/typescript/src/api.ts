@@ -273,7 +273,8 @@ export type RenewBody = { hash?: string | null };
 /** The TLS certificate that the server shows. */
 export type Certificate = { endsAt: Moment; stale?: true; problem?: string };
 export type Delivery = { id: string; type: string; task?: Id; at: number; outcome: "delivered" | "retrying" | "given-up"; tries: number; status?: number; error?: string; againAt?: number };
-export type DeliveriesTold = { target: Id; url?: string; delivered?: number; givenUp?: number; missed?: number; waiting?: number; last: Array<Delivery> };
+export type DeliveryTold = { id: string; type: string; task?: string | null; at: number; outcome: "delivered" | "retrying" | "given-up"; tries: number; status?: number | null; error?: string | null; againAt?: number | null };
+export type DeliveriesTold = { target: Id; url?: string | null; delivered?: number | null; givenUp?: number | null; missed?: number | null; waiting?: number | null; last: Array<DeliveryTold> };
 export type Deliveries = { target: Id; by: string; toldAt: Moment; url?: string; delivered: number; givenUp: number; missed: number; waiting: number; last: Array<Delivery> };
 /** A row of the inbox in PostgreSQL that cannot become a task. */
 export type InboxRow = { id: number; queue: string; role: string; refusedAt: Moment; error: any; task: any };
