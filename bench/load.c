@@ -2,8 +2,8 @@
  * A load for stintd: C connections in one thread, one request outstanding on each, the next one sent when the reply
  * has been read. Ends with one line of JSON.
  *
- *   stint-bench-load --url http://127.0.0.1:PORT | unix:PATH  --token-file FILE  --mode MODE
- *                    [--connections C] [--seconds S] [--count N] [--depth D] [--keys K]
+ *   stint-bench-load --url http://127.0.0.1:PORT | https://127.0.0.1:PORT --ca FILE | unix:PATH
+ *                    --token-file FILE  --mode MODE  [--connections C] [--seconds S] [--count N] [--depth D] [--keys K]
  *
  *   life      create a task, claim one, complete it                        three requests per task
  *   next      create a task, finish the last one and claim the next        two requests per task
@@ -39,6 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire/tls/tls.h"
+
 enum {
 	PAYLOAD_BYTES = 256,
 	INPUT_BYTES = 512 << 10,
@@ -63,6 +65,7 @@ static const char *const mode_names[MODE_COUNT] = {
 
 struct client {
 	int fd;
+	struct tls *tls; /* NULL: in the clear */
 	int number;
 	char *in, *out;
 	size_t room; /* in each */
@@ -81,7 +84,7 @@ struct samples {
 
 static struct {
 	enum mode mode;
-	const char *url, *token;
+	const char *url, *token, *ca;
 	int connections, depth;
 	long count, keys;
 	double seconds;
@@ -91,6 +94,7 @@ static struct client *clients;
 static struct samples samples[STEP_COUNT];
 static char payload[PAYLOAD_BYTES + 1];
 static int poller;
+static struct tls_trust *trust;
 static long tasks_done, created, empty;
 
 static uint64_t now_ns(void)
@@ -143,14 +147,64 @@ static int dial_tcp(const char *url)
 	char host[64];
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
-	if (sscanf(url, "http://%63[0-9.]:%u", host, &port) != 2 || port > UINT16_MAX)
-		die("--url must be http://127.0.0.1:PORT or unix:PATH, not %s", url);
+	if ((sscanf(url, "http://%63[0-9.]:%u", host, &port) != 2 &&
+		    sscanf(url, "https://%63[0-9.]:%u", host, &port) != 2) ||
+		port > UINT16_MAX)
+		die("--url must be http://127.0.0.1:PORT, https://127.0.0.1:PORT or unix:PATH, not %s", url);
 	address.sin_port = htons((uint16_t)port);
 	inet_pton(AF_INET, host, &address.sin_addr);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
 		die("cannot connect to %s: %s", url, strerror(errno));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	return fd;
+}
+
+/* What TLS has to say; false: the socket takes no more now. */
+static bool send_records(struct client *client)
+{
+	struct span output;
+
+	while ((output = tls_output(client->tls)).len > 0) {
+		ssize_t n = write(client->fd, output.data, output.len);
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n < 0)
+			die("write: %s", strerror(errno));
+		tls_output_sent(client->tls, (size_t)n);
+	}
+	return true;
+}
+
+/* false: nothing has come. */
+static bool hear_records(struct client *client)
+{
+	char block[TLS_RECORD_BYTES];
+	ssize_t n = read(client->fd, block, sizeof block);
+
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n <= 0)
+		die("the server closed a connection");
+	if (tls_hear(client->tls, (struct span){block, (size_t)n}) < 0)
+		die("no memory");
+	return true;
+}
+
+/* While the socket still waits for us. */
+static void shake(struct client *client)
+{
+	int r;
+
+	client->tls = tls_client_new(trust, "127.0.0.1");
+	if (!client->tls)
+		die("no memory");
+	while ((r = tls_shake(client->tls)) == 0) {
+		send_records(client);
+		hear_records(client);
+	}
+	if (r < 0)
+		die("TLS: %s", tls_complaint(client->tls));
+	send_records(client);
 }
 
 static void open_client(struct client *client, int number)
@@ -165,6 +219,8 @@ static void open_client(struct client *client, int number)
 	client->fd = strncmp(asked.url, "unix:", 5) == 0 ? dial_local(asked.url + 5) : dial_tcp(asked.url);
 	if (!client->in || !client->out)
 		die("no memory");
+	if (trust)
+		shake(client);
 	fcntl(client->fd, F_SETFL, O_NONBLOCK);
 	if (epoll_ctl(poller, EPOLL_CTL_ADD, client->fd, &event) < 0)
 		die("epoll: %s", strerror(errno));
@@ -179,8 +235,23 @@ static void watch_output(struct client *client, bool on)
 	client->watches_output = on;
 }
 
+static void flush_records(struct client *client)
+{
+	while (client->out_sent < client->out_len) {
+		size_t len = client->out_len - client->out_sent;
+		len = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+		if (tls_write(client->tls, (struct span){client->out + client->out_sent, len}) < 0)
+			die("TLS: %s", tls_complaint(client->tls));
+		client->out_sent += len;
+	}
+	client->out_sent = client->out_len = 0;
+	watch_output(client, !send_records(client));
+}
+
 static void flush(struct client *client)
 {
+	if (client->tls)
+		return flush_records(client);
 	while (client->out_sent < client->out_len) {
 		ssize_t n =
 			write(client->fd, client->out + client->out_sent, client->out_len - client->out_sent);
@@ -342,8 +413,26 @@ static bool read_reply(struct client *client)
 	return true;
 }
 
+/* All that it has said and that there is room for: what would stay in TLS wakes nobody. */
+static bool fill_from_records(struct client *client)
+{
+	size_t before = client->in_len;
+
+	while (hear_records(client)) {
+		ssize_t n;
+		while ((n = tls_read(client->tls, client->in + client->in_len,
+				client->room - 1 - client->in_len)) > 0)
+			client->in_len += (size_t)n;
+		if (n < 0)
+			die("TLS: %s", tls_complaint(client->tls));
+	}
+	return client->in_len > before;
+}
+
 static bool fill(struct client *client)
 {
+	if (client->tls)
+		return fill_from_records(client);
 	ssize_t n = read(client->fd, client->in + client->in_len, client->room - 1 - client->in_len);
 
 	if (n < 0 && errno == EAGAIN)
@@ -653,6 +742,18 @@ static void report(double seconds)
 
 /* ---- arguments ------------------------------------------------------------------------------------------ */
 
+static void trust_only(const char *path)
+{
+	static char pem[64 << 10];
+	char complaint[TLS_COMPLAINT_BYTES];
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(pem, 1, sizeof pem, file) : 0;
+
+	if (len == 0 || tls_trust_new((struct span){pem, len}, &trust, complaint) < 0)
+		die("--ca %s: no certificate of an authority", path);
+	fclose(file);
+}
+
 static const char *read_token(const char *path)
 {
 	static char token[256];
@@ -680,6 +781,8 @@ static void take_option(const char *name, const char *value)
 		asked.url = value;
 	else if (strcmp(name, "--token-file") == 0)
 		asked.token = read_token(value);
+	else if (strcmp(name, "--ca") == 0)
+		asked.ca = value;
 	else if (strcmp(name, "--mode") == 0)
 		asked.mode = find_mode(value);
 	else if (strcmp(name, "--connections") == 0)
@@ -706,6 +809,8 @@ int main(int argc, char **argv)
 		die("usage: --url URL --token-file FILE --mode MODE [--connections C] [--seconds S] [--count N] [--depth D] [--keys K]");
 	if (asked.mode == DISPATCH)
 		asked.connections = 2;
+	if (strncmp(asked.url, "https:", 6) == 0)
+		trust_only(asked.ca ? asked.ca : "ca.crt");
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);

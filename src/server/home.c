@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +19,20 @@ enum {
 	PATH_BYTES = 4096 + 64,
 };
 
+/* Root that does something by hand for the server of another user (a restore, say) goes on as that user: what it would leave there as
+ * its own, the server could not read. */
+static int become_owner(const struct stat *owner)
+{
+	const struct passwd *user = getpwuid(owner->st_uid);
+	gid_t gid = user ? user->pw_gid : owner->st_gid;
+
+	if ((user ? initgroups(user->pw_name, gid) : setgroups(1, &gid)) < 0 ||
+		setresgid(gid, gid, gid) < 0 || setresuid(owner->st_uid, owner->st_uid, owner->st_uid) < 0)
+		return -errno;
+	log_info("goes on as the owner of the state directory", log_int("uid", owner->st_uid));
+	return 0;
+}
+
 int home_prepare(const char *home)
 {
 	struct stat stat_buf;
@@ -27,6 +43,8 @@ int home_prepare(const char *home)
 		r = -errno;
 	if (r == 0 && !S_ISDIR(stat_buf.st_mode))
 		r = -ENOTDIR;
+	if (r == 0 && stat_buf.st_uid != geteuid() && geteuid() == 0)
+		r = become_owner(&stat_buf);
 	if (r == 0 && stat_buf.st_uid != geteuid()) {
 		what = "not started: the state directory belongs to another user; chown it or choose another --home";
 		r = -EPERM;

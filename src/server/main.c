@@ -28,6 +28,7 @@
 enum {
 	EXIT_SYSTEM = 71,
 	EXIT_STORE = 74,
+	EXIT_CONFIG = 78,
 	LISTEN_BACKLOG = 4096, /* the kernel allows no more by default; a full queue turns everyone away */
 	CHORES_MS = 20,        /* retention is behind: the next sweep comes soon */
 	DUE_MS = 250,          /* what runs out is looked at no more often than that */
@@ -182,14 +183,102 @@ static int complain_listen(const char *where, int fault)
 	return 1;
 }
 
-static int listen_at(uv_tcp_t *tcp, const struct sockaddr *address, unsigned flags)
-{
-	int r = uv_tcp_bind(tcp, address, flags);
+/* The sockets that systemd or `stint up` has for us. Each is -1 once it is used. */
+struct socket_list {
+	struct service_socket sockets[SERVICE_SOCKETS_MAX];
+	size_t count;
+};
 
-	return r < 0 ? r : uv_listen((uv_stream_t *)tcp, LISTEN_BACKLOG, connection_accept);
+static bool is_at(int fd, const struct sockaddr *wanted)
+{
+	struct sockaddr_storage found = {0};
+	socklen_t len = sizeof found;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&found,
+				  *six_wanted = (const void *)wanted;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&found,
+				 *four_wanted = (const void *)wanted;
+
+	if (getsockname(fd, (struct sockaddr *)&found, &len) < 0 || found.ss_family != wanted->sa_family)
+		return false;
+	if (found.ss_family == AF_INET6)
+		return memcmp(&six->sin6_addr, &six_wanted->sin6_addr, sizeof six->sin6_addr) == 0 &&
+			(six_wanted->sin6_port == 0 || six->sin6_port == six_wanted->sin6_port);
+	return four->sin_addr.s_addr == four_wanted->sin_addr.s_addr &&
+		(four_wanted->sin_port == 0 || four->sin_port == four_wanted->sin_port);
 }
 
-static int listen_tcp(struct server *server, uint16_t *ret_port)
+/* On a socket of this address that we were given, or else on one of our own, which is then kept for the process after us. */
+static int listen_at(struct socket_list *given, uv_tcp_t *tcp, const struct sockaddr *address, unsigned flags)
+{
+	struct service_socket *found = NULL;
+	uv_os_fd_t fd = -1;
+
+	for (size_t i = 0; i < given->count && !found; i++) {
+		if (given->sockets[i].fd >= 0 && is_at(given->sockets[i].fd, address))
+			found = &given->sockets[i];
+	}
+	int r = found ? uv_tcp_open(tcp, found->fd) : uv_tcp_bind(tcp, address, flags);
+	if (found)
+		found->fd = -1;
+	if (r == 0)
+		r = uv_listen((uv_stream_t *)tcp, LISTEN_BACKLOG, connection_accept);
+	if (r == 0 && !found && uv_fileno((uv_handle_t *)tcp, &fd) == 0)
+		service_keep(fd);
+	return r;
+}
+
+/* One of a socket unit would take connections that nobody answers. */
+static int refuse_others(struct socket_list *given, const struct options *options)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < given->count; i++) {
+		if (given->sockets[i].fd < 0)
+			continue;
+		if (!given->sockets[i].is_kept) {
+			log_error(
+				"not started: stintd.socket has an address that `listen` does not name; make them the same",
+				log_cstr("listen", options->host), log_int("port", options->port));
+			r = EXIT_CONFIG;
+		}
+		close(given->sockets[i].fd);
+	}
+	return r;
+}
+
+static bool listens_beside(const struct options *options)
+{
+	return strcmp(options->host, "127.0.0.1") == 0 || strcmp(options->host, "localhost") == 0;
+}
+
+/* `listen` was changed: the sockets of before end here, for whoever still has them, too. They would stand in the way of the new
+ * address, or take connections that nobody answers. */
+static void end_old(struct socket_list *given, const struct options *options, const struct sockaddr *address)
+{
+	struct sockaddr_in6 beside;
+	bool any = false;
+
+	uv_ip6_addr("::1", options->port, &beside);
+	for (size_t i = 0; i < given->count; i++) {
+		struct service_socket *old = &given->sockets[i];
+		if (!old->is_kept || is_at(old->fd, address) ||
+			(listens_beside(options) && is_at(old->fd, (struct sockaddr *)&beside)))
+			continue;
+		shutdown(old->fd, SHUT_RD);
+		close(old->fd);
+		old->fd = -1;
+		any = true;
+	}
+	if (!any)
+		return;
+	service_keep_none();
+	for (size_t i = 0; i < given->count; i++) {
+		if (given->sockets[i].fd >= 0 && given->sockets[i].is_kept)
+			service_keep(given->sockets[i].fd);
+	}
+}
+
+static int listen_tcp(struct server *server, struct socket_list *given, uint16_t *ret_port)
 {
 	const struct options *options = server->options;
 	struct sockaddr_storage address;
@@ -204,8 +293,10 @@ static int listen_tcp(struct server *server, uint16_t *ret_port)
 		r = uv_ip6_addr(host, options->port, (struct sockaddr_in6 *)&address);
 	uv_tcp_init(&server->loop, &server->tcp);
 	server->tcp.data = server;
-	if (r == 0)
-		r = listen_at(&server->tcp, any, 0);
+	if (r == 0) {
+		end_old(given, options, any);
+		r = listen_at(given, &server->tcp, any, 0);
+	}
 	if (r == 0)
 		r = uv_tcp_getsockname(&server->tcp, any, &len);
 	if (r < 0)
@@ -217,17 +308,16 @@ static int listen_tcp(struct server *server, uint16_t *ret_port)
 
 /* "localhost" is [::1] to some clients, and they try nothing else: a server on 127.0.0.1 listens there too, where there is
  * such an address. */
-static void listen_beside(struct server *server, uint16_t port)
+static void listen_beside(struct server *server, struct socket_list *given, uint16_t port)
 {
-	const char *host = server->options->host;
 	struct sockaddr_in6 address;
 
 	uv_tcp_init(&server->loop, &server->beside);
 	server->beside.data = server;
-	if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "localhost") != 0)
+	if (!listens_beside(server->options))
 		return;
 	uv_ip6_addr("::1", port, &address);
-	if (listen_at(&server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY) == UV_EADDRINUSE)
+	if (listen_at(given, &server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY) == UV_EADDRINUSE)
 		log_warn(
 			"another program has this port of [::1]: clients that say localhost may meet that one",
 			log_int("port", port));
@@ -500,13 +590,18 @@ static void start_sweeps(struct server *server)
 
 static int listen_everywhere(struct server *server, uint16_t *ret_port)
 {
+	struct socket_list given = {.count = 0};
 	int r = listen_local(server);
 
+	given.count = service_sockets(given.sockets, SERVICE_SOCKETS_MAX);
 	if (r == 0)
-		r = listen_tcp(server, ret_port);
+		r = listen_tcp(server, &given, ret_port);
 	if (r != 0)
 		return r;
-	listen_beside(server, *ret_port);
+	listen_beside(server, &given, *ret_port);
+	r = refuse_others(&given, server->options);
+	if (r != 0)
+		return r;
 	name_us(server, *ret_port);
 	certificate_begin(server);
 	return 0;

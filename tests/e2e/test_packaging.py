@@ -14,6 +14,7 @@ STINTD = os.path.abspath(os.environ.get("STINTD", "build/stintd"))
 BUILD = os.path.dirname(STINTD)
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SERVER = os.path.join(BUILD, "packaging/stintd.service")
+SOCKET = os.path.join(BUILD, "packaging/stintd.socket")
 WORKERS = [os.path.join(BUILD, "packaging", name) for name in ("stint-worker.service", "stint-worker@.service")]
 NOTIFY = os.path.join(BUILD, "packaging/stint-notify.service")
 USER = os.path.join(BUILD, "packaging/stint.service")
@@ -50,6 +51,7 @@ class Units(unittest.TestCase):
                 with open(unit) as text, open(copies[-1], "w") as copy:
                     # the programs are not installed where the unit looks for them
                     copy.write(re.sub(r"(?m)^ExecStart=\S+/(\S+)", "ExecStart=" + os.path.join(BUILD, r"\1"), text.read()))
+            copies.append(shutil.copy(SOCKET, folder))
             ran = analyze("verify", "--man=no", *copies)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
@@ -83,6 +85,7 @@ class Installing(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         units = glob.glob(self.folder + "/**/systemd/**/*.service", recursive=True)
         self.assertEqual(len(units), 5, units)
+        self.assertEqual(len(glob.glob(self.folder + "/**/systemd/**/*.socket", recursive=True)), 1)
         for unit in units:
             with open(unit) as file:
                 program, = re.findall(r"(?m)^ExecStart=(\S+)", file.read())

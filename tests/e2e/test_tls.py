@@ -416,6 +416,7 @@ class Floods(Case):
 class Namespaces(unittest.TestCase):
     """Two machines as far as the network is concerned, with a cable between them that can be pulled."""
     HERE, THERE = "10.77.0.1", "10.77.0.2"
+    LISTENS = HERE
 
     def setUp(self):
         if os.geteuid() != 0 or not shutil.which("ip"):
@@ -440,7 +441,7 @@ class Namespaces(unittest.TestCase):
         return subprocess.run(["ip", *words], capture_output=True)
 
     def serve(self, *flags):
-        near, here = self.near, self.HERE
+        near, here = self.near, self.LISTENS
 
         class Far(stintd.Server):
             def command(self):

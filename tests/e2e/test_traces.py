@@ -15,6 +15,8 @@ STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # opentelemetry-proto from PyPI, where ./dev check could fetch it
 JUDGE = os.environ.get("STINT_OTEL_PYTHON", os.path.join(TOP, "build", "otel", "bin", "python"))
+# the OTLP receiver of OpenTelemetry's collector, where ./dev collector could build it
+COLLECTOR = os.path.join(TOP, "build", "otel-collector", "collector")
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 
@@ -134,6 +136,18 @@ class Spans(test_notify.NotifyCase):
                          (str(events["task.claimed"]["time"] * nano), str(events["task.completed"]["time"] * nano)))
         self.assertEqual(task["startTimeUnixNano"], str(events["task.created"]["time"] * nano))
         self.judge(collector)
+
+    @unittest.skipUnless(os.path.exists(COLLECTOR), "there is no collector here: ./dev collector builds it where Go can fetch its modules")
+    def test_a_collector_that_is_built_from_its_own_modules_takes_them(self):
+        process = subprocess.Popen([COLLECTOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate, timeout=HANG_S)
+        url = "http://%s/v1/traces" % process.stdout.readline().strip()
+        self.configure({"collector": {"url": url, "allow": ["127.0.0.1"], "format": "otlp"}})
+        self.start()
+        self.live(metadata={"traceparent": PARENT}, title="Fix it")
+        taken = [process.stdout.readline().split(None, 3) for _ in range(3)]
+        self.assertEqual({trace for trace, *_ in taken}, {TRACE})
+        self.assertEqual([status for _, _, status, _ in taken], ["Error", "Ok", "Ok"])
 
     def test_without_a_producers_trace_a_task_has_one_of_its_own(self):
         collector = self.collect()

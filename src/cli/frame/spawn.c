@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/service.h"
 
 enum {
 	LOOK_MS = 5,
@@ -35,7 +36,8 @@ static void be_child(pid_t parent)
 		_exit(1);
 }
 
-pid_t spawn_start(const char *const *argv, const char *without, int log_fd)
+static pid_t start(
+	const char *const *argv, const char *without, int log_fd, const struct spawn_service *service)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -48,9 +50,23 @@ pid_t spawn_start(const char *const *argv, const char *without, int log_fd)
 	}
 	if (without)
 		unsetenv(without);
+	if (service) {
+		setenv("NOTIFY_SOCKET", service->notify, 1);
+		service_hand_on(service->sockets, service->socket_count);
+	}
 	execvp(argv[0], (char *const *)argv);
 	fprintf(stderr, "stint: cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(127);
+}
+
+pid_t spawn_start(const char *const *argv, const char *without, int log_fd)
+{
+	return start(argv, without, log_fd, NULL);
+}
+
+pid_t spawn_start_service(const char *const *argv, int log_fd, const struct spawn_service *service)
+{
+	return start(argv, NULL, log_fd, service);
 }
 
 /* A byte says that the child is ready; without one it has ended. */

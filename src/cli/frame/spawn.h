@@ -15,6 +15,14 @@
  * with status 127. */
 pid_t spawn_start(const char *const *argv, const char *without, int log_fd);
 
+/* The same for a service (base/service.h): where it tells us of itself, and the sockets of the process before it. */
+struct spawn_service {
+	const char *notify; /* a path */
+	const int *sockets;
+	size_t socket_count;
+};
+pid_t spawn_start_service(const char *const *argv, int log_fd, const struct spawn_service *service);
+
 /* Goes on in a child that has no terminal: 0 there, with a descriptor for spawn_tell_ready(). In the caller the status of the
  * child that has ended, or 0 when it is ready; a negative errno if there is no child. */
 int spawn_detach(bool *ret_is_child, int *ret_ready_fd);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -139,8 +140,31 @@ static void put_certificate(struct cli *cli, struct json_object *object, const s
 	json_member_string(object, "sha256", span_of(hex_of(cli, hash)));
 }
 
+/* Root makes it for the service, whose server reads it as its own user: then who that is. */
+static bool is_for_service(const struct cli *cli, struct stat *ret_owner)
+{
+	return geteuid() == 0 && !args_has(&cli->args, "dir") && stat(cli->home, ret_owner) == 0 &&
+		ret_owner->st_uid != 0;
+}
+
+/* What makes certificates stays root's. */
+static int give_to_owner(struct cli *cli, int dir_fd)
+{
+	static const char *const files[] = {"server.key", "server.crt", "ca.crt"};
+	struct stat owner;
+
+	if (!is_for_service(cli, &owner))
+		return 0;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		if (fchownat(dir_fd, files[i], owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return fchown(dir_fd, owner.st_uid, owner.st_gid) < 0 ? -errno : 0;
+}
+
 static int put_made(struct cli *cli, const char *dir)
 {
+	struct stat owner;
 	static const char *const files[] = {"cert", "server.crt", "key", "server.key", "ca", "ca.crt"};
 	cleanup(buf_done) struct buf json = {.max = PEM_MAX};
 	struct json_object object;
@@ -159,7 +183,9 @@ static int put_made(struct cli *cli, const char *dir)
 	cli_say(cli,
 		"put this into %s/config.json and start the server again; clients elsewhere need ca.crt (--ca); ca.key signs "
 		"for this server: keep it to yourself",
-		cli->home[0] ? cli->home : "the state directory");
+		is_for_service(cli, &owner) ? "/etc/stint"
+			: cli->home[0]      ? cli->home
+					    : "the state directory");
 	return 0;
 }
 
@@ -186,6 +212,8 @@ static int run_init(struct cli *cli)
 	}
 	r = issue(cli, dir_fd, authority);
 	tls_authority_free(authority);
+	if (r == 0)
+		r = give_to_owner(cli, dir_fd);
 	if (r == -EINVAL)
 		return cli_fail(cli, EXIT_USAGE, "invalid", "stint tls init queue.example.org 10.0.0.5",
 			"one of the names is neither a host nor an address");

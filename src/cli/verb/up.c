@@ -21,12 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/service.h"
 #include "base/take.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/spawn.h"
@@ -92,14 +96,17 @@ struct program {
 struct running {
 	struct cli *cli;
 	char home[1024];
-	char listen[256]; /* where the server listened: it listens there again; empty: not known yet */
 	struct program programs[PROGRAMS];
 	int signals; /* a signalfd for INT, TERM, HUP, USR1 and CHLD */
 	int lock;    /* see here_lock() */
 	int log;     /* what the programs write to; -1: to our terminal */
 	int ready;   /* see spawn_tell_ready(); -1: in the foreground */
+	int told;    /* where the server tells us of the sockets that we keep for the next one; -1: nowhere */
+	int sockets[SERVICE_SOCKETS_MAX];
+	size_t socket_count;
 	enum up_stage stage;
 	int64_t stage_ms; /* when it began */
+	bool was_ready;   /* the server was */
 	bool notifies;    /* the configuration has "notify" */
 	bool rooted;      /* … and "roots": then nothing is added to them */
 	const char
@@ -174,7 +181,7 @@ static void server_words(const struct running *running, struct command_words *wo
 	add_word(words, program_beside(running->cli, "stintd"));
 	add_flag(words, "--home", running->home);
 	add_flag(words, "--set", running->hush ? "log.level=warn" : NULL);
-	add_flag(words, "--listen", running->listen[0] ? running->listen : args_text(args, "listen"));
+	add_flag(words, "--listen", args_text(args, "listen"));
 	add_flag(words, "--config", args_text(args, "config"));
 	for (int i = 0; i < SETS_MAX && (set = args_each(args, "set", &at)); i++)
 		add_flag(words, "--set", set);
@@ -222,6 +229,48 @@ static void news_words(const struct running *running, struct command_words *word
 	add_flag(words, "--home", running->home);
 }
 
+/* ---- the sockets of the server ---------------------------------------------------------------------------------------- */
+
+static const char *told_path(const struct running *running)
+{
+	return cli_text(running->cli, "%s/up.sock", running->home);
+}
+
+/* Without it the server does as well, but while it is away another program can take its port. */
+static void hear_of_sockets(struct running *running)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = told_path(running);
+	const int one = 1;
+
+	running->told = -1;
+	if (strlen(path) >= sizeof address.sun_path || directory_make(running->home) < 0)
+		return;
+	strcpy(address.sun_path, path);
+	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	unlink(path);
+	mode_t mask = umask(077);
+	int r = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof address);
+	umask(mask);
+	if (r == 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) == 0)
+		running->told = take_fd(fd);
+}
+
+static void keep_sockets(struct running *running)
+{
+	int fd = -ENOMSG;
+
+	while (running->told >= 0 &&
+		(fd = service_hear(running->told, running->programs[SERVER].pid)) != -EAGAIN) {
+		if (fd >= 0 && running->socket_count < SERVICE_SOCKETS_MAX)
+			running->sockets[running->socket_count++] = fd;
+		else if (fd >= 0)
+			close(fd);
+		else if (fd != -ENOMSG)
+			return;
+	}
+}
+
 /* 0, or a negative errno. */
 static int start_program(struct running *running, struct program *program)
 {
@@ -231,8 +280,10 @@ static int start_program(struct running *running, struct program *program)
 	program->words(running, &words);
 	program->again_at_ms = 0;
 	program->since_ms = clock_ms(CLOCK_MONOTONIC);
-	pid_t pid = spawn_start(
-		words.items, is_server ? NULL : "STINT_URL", running->log); /* their server is ours */
+	const struct spawn_service service = {told_path(running), running->sockets, running->socket_count};
+	pid_t pid = is_server && running->told >= 0 ? spawn_start_service(words.items, running->log, &service)
+						    : spawn_start(words.items, is_server ? NULL : "STINT_URL",
+							      running->log); /* their server is ours */
 	program->pid = pid > 0 ? pid : 0;
 	return pid > 0 ? 0 : pid;
 }
@@ -370,7 +421,7 @@ static void look_at_clock(struct running *running)
 /* ---- what ended -------------------------------------------------------------------------------------------------------- */
 
 /* The shims have ended what a dead worker ran, and the next worker reports it. Undelivered webhooks are delivered by the
- * restarted stint-notify. A dead server comes back on its address, where the worker and everybody else look for it. */
+ * restarted stint-notify. A dead server comes back on its sockets, where the worker and everybody else look for it. */
 static void start_again_later(struct running *running, struct program *program)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
@@ -393,7 +444,7 @@ static bool comes_back(const struct running *running, const struct program *prog
 	if (running->stage != RUNNING)
 		return false;
 	if (program == &running->programs[SERVER])
-		return WIFSIGNALED(program->status) && running->listen[0];
+		return WIFSIGNALED(program->status) && running->was_ready;
 	return WIFSIGNALED(program->status) || WEXITSTATUS(program->status) == STATUS_NOT_NOW;
 }
 
@@ -428,10 +479,12 @@ static bool is_over(const struct running *running)
 /* Signals that came within the time. Returns true when the server has ended for good. */
 static bool pump(struct running *running, int timeout_ms)
 {
-	struct pollfd poll_fd = {.fd = running->signals, .events = POLLIN};
+	struct pollfd poll_fds[] = {
+		{.fd = running->signals, .events = POLLIN}, {.fd = running->told, .events = POLLIN}};
 	struct signalfd_siginfo info;
 
-	poll(&poll_fd, 1, timeout_ms);
+	poll(poll_fds, 2, timeout_ms);
+	keep_sockets(running);
 	while (read(running->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo != SIGCHLD)
 			hear_signal(running, info.ssi_signo);
@@ -649,15 +702,6 @@ static bool lost_the_race(const struct running *running)
 	return other;
 }
 
-/* Another server that is started later in place of this one listens on the same address. */
-static void keep_address(struct running *running, const char *url)
-{
-	static const char scheme[] = "http://";
-
-	if (strncmp(url, scheme, sizeof scheme - 1) == 0)
-		snprintf(running->listen, sizeof running->listen, "%s", url + sizeof scheme - 1);
-}
-
 static int wait_ready(struct running *running, bool *ret_ended)
 {
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + START_MS;
@@ -670,7 +714,7 @@ static int wait_ready(struct running *running, bool *ret_ended)
 		/* the server that answers may be that of another `stint up` */
 		if (here_listener(running->home) == server->pid && here_answers(running->home) &&
 			here_url(running->home, url, sizeof url)) {
-			keep_address(running, url);
+			running->was_ready = true;
 			return 0;
 		}
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
@@ -752,6 +796,7 @@ static int serve(struct running *running)
 
 	bool created = access(cli_text(running->cli, "%s/stint.db", running->home), F_OK) != 0;
 	look_into_config(running);
+	hear_of_sockets(running);
 	int r = start(running);
 	if (r == 0)
 		r = wait_ready(running, &ended);
@@ -762,6 +807,8 @@ static int serve(struct running *running)
 			start_companions(running, created);
 		r = wait_end(running);
 	}
+	if (running->told >= 0)
+		unlink(told_path(running));
 	return r;
 }
 
