@@ -239,6 +239,36 @@ class Trees(Meeting):
         self.assertEqual(work.get("/api/tasks/other").status, 404)
 
 
+class Templates(Meeting):
+    """What keeps a planned time from making its task is told with the time, and the next one may make its own."""
+    flags = ("--set", "sweep.intervalMs=20")
+
+    def skips(self, name, **task):
+        made = self.client.post("/api/schedules", {"id": name, "every": 1000, "overlap": "allow", "task": {
+            "title": "again", "queue": "q", **task}})
+        self.assertEqual(made.status, 201, made.body)
+        return lambda: [one["reason"] for one in self.client.get("/api/schedules/" + name).json["history"] if one["outcome"] == "skipped"]
+
+    def test_each_reason_is_told(self):
+        self.create(id="holder", uniqueKey="k")
+        self.create(id="member", group="g")
+        self.client.post("/api/groups/g/close", {})
+        self.client.call("PATCH", "/api/queues/full", {"maxOpen": 1})
+        self.create(queue="full")
+        self.client.post("/api/queues/draining/drain", {})
+        reasons = {
+            "key": (self.skips("key", uniqueKey="k"), "task_exists"),
+            "group": (self.skips("group", group="g"), "group_closed"),
+            "full": (self.skips("full", queue="full"), "max_open"),
+            "draining": (self.skips("draining", queue="draining"), "queue_draining"),
+        }
+        for name, (told, reason) in reasons.items():
+            self.until(told, name)
+            self.assertEqual(told()[0], reason)
+        self.client.post("/api/queues/draining/resume", {})
+        self.until(lambda: self.client.get("/api/tasks?schedule=draining").json, "the next one is made")
+
+
 class List(unittest.TestCase):
     def test_every_meeting_has_its_test(self):
         with open(os.path.join(TOP, "tests", "meetings.md")) as file:

@@ -3,10 +3,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 from hang import HANG_S
 import proof
@@ -36,7 +38,7 @@ class NoticeCase(CliCase):
         """A command that goes on; what it writes comes from the descriptor."""
         master, slave = pty.openpty()
         process = subprocess.Popen([*before, STINT, *words], stdin=slave, stdout=slave, stderr=slave,
-                                   env=environment(STINT_HOME=self.server.home, **env))
+                                   env=environment(**{"STINT_HOME": self.server.home, **env}))
         os.close(slave)
         self.addCleanup(os.close, master)
 
@@ -155,6 +157,31 @@ class Waiting(NoticeCase):
         self.read_until(master, "short ended", drawn)
         self.assertEqual(process.wait(HANG_S), 0)
         self.assertEqual(self.seen(), "")
+
+
+class Up(NoticeCase):
+    def test_stint_up_says_what_needs_somebody(self):
+        home = tempfile.mkdtemp(prefix="stint-up-")
+        self.addCleanup(shutil.rmtree, home, True)
+        env = {"STINT_HOME": home}
+        self.addCleanup(subprocess.run, [STINT, "down", "--now"], env=environment(**env), capture_output=True, timeout=HANG_S)
+        _, master = self.on_terminal("up", "--listen", "127.0.0.1:0", "--no-demo", "--no-open", **env, **self.desktop)
+        self.read_until(master, "try ")
+        self.wait_for_stream_of(home)
+        task = self.stint("add", "x", "--cwd", "/nonexistent/place", "--", "true", **env)
+        self.read_until(master, f"{task.out.strip()} is blocked")
+        until = time.monotonic() + HANG_S
+        while "stint needs you" not in self.seen():
+            self.assertLess(time.monotonic(), until)
+
+    def wait_for_stream_of(self, home):
+        with open(os.path.join(home, "url")) as file:
+            url = file.read().strip()
+        with open(os.path.join(home, "admin.token")) as file:
+            ask = urllib.request.Request(url + "/metrics", headers={"Authorization": "Bearer " + file.read().strip()})
+        until = time.monotonic() + HANG_S
+        while b"\nstint_event_streams 1\n" not in urllib.request.urlopen(ask).read():
+            self.assertLess(time.monotonic(), until)
 
 
 class Groups(NoticeCase):

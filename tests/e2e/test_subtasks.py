@@ -191,6 +191,18 @@ class Rights(SubtaskCase):
         self.assertEqual([(each["id"], each["parent"], each["level"]) for each in tree], [("c1", "p", 1), ("c1-a", "c1", 2), ("c2", "p", 1)])
         self.assertNotIn("Subtasks", self.stint("show", "c2"))
 
+    def test_a_command_is_a_subtask(self):
+        claim, _ = self.begin()
+        env = {**os.environ, "STINT_HOME": self.server.home, "STINT_TASK_ID": "p", "STINT_FENCE": claim["fence"], "STINT_WORKER_ID": "w"}
+        stint = os.path.join(os.path.dirname(stintd.STINTD), "stint")
+        add = lambda *words: subprocess.run([stint, "task", "add", *words], env=env, capture_output=True, text=True, timeout=HANG_S)
+        self.assertEqual(add("--id", "p1", "--", "echo", "hi there").stdout, "p1\n")
+        self.assertEqual((self.task("p1")["title"], self.task("p1")["payload"]), ("echo hi there", {"argv": ["echo", "hi there"]}))
+        self.assertEqual(add("named", "--id", "p2", "--", "true").returncode, 0)
+        self.assertEqual((self.task("p2")["title"], self.task("p2")["payload"]), ("named", {"argv": ["true"]}))
+        self.assertEqual(add("--id", "p3").returncode, 2)
+        self.assertEqual(add("x", "--payload", "1", "--", "true").returncode, 2)
+
     def test_a_subtask_does_not_wait_for_itself_in_a_sequential_queue(self):
         reply = self.client.call("PATCH", "/api/queues/q", {"sequential": True})
         self.assertEqual(reply.status, 200, reply.body)

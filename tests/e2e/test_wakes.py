@@ -337,6 +337,255 @@ class Ways:
         self.post("/api/heartbeats", {"slot": "slot-1", "status": "offline"})
 
 
+    # ---- limits of the queue: task `t` stands behind task `first`, which another worker has ----
+
+    def limit(self, queue="q", **limits):
+        self.call("PATCH", "/api/queues/" + queue, limits)
+
+    def behind(self, how="first", **fields):
+        """The proof of who has the first one."""
+        self.create(id=how, **fields)
+        proof = self.hold(how)
+        self.create(**fields)
+        return proof
+
+    def place_freed_by_an_end(self):
+        self.limit(concurrency=1)
+        proof = self.behind()
+        yield {}
+        self.end("complete", proof, "first")
+
+    def place_freed_by_a_loss(self):
+        self.limit(concurrency=1)
+        self.create(id="first", maxAttempts=1, finishBy=self.soon())
+        self.hold("first", leaseMs=SOON_MS)
+        self.create()
+        yield {}
+
+    def place_freed_by_a_move(self):
+        self.limit(concurrency=1)
+        self.behind()
+        yield {}
+        self.patch({"queue": "elsewhere"}, "first")
+
+    def place_freed_by_a_question(self):
+        self.limit(concurrency=1)
+        proof = self.behind()
+        self.end("ask", proof, "first", question="tea or coffee?")
+        yield {}
+        self.end("release", proof, "first")
+
+    def limit_lifted(self):
+        self.limit(concurrency=1)
+        self.behind()
+        yield {}
+        self.limit(concurrency=None)
+
+    def limit_raised(self):
+        self.limit(concurrency=1)
+        self.behind()
+        yield {}
+        self.limit(concurrency=2)
+
+    def key_freed(self):
+        self.limit(perKey=1)
+        proof = self.behind(concurrencyKey="acme")
+        yield {}
+        self.end("complete", proof, "first")
+
+    def key_given_a_number_of_its_own(self):
+        self.limit(perKey=1)
+        self.behind(concurrencyKey="acme")
+        yield {}
+        self.limit(keys={"acme": 2})
+
+    def key_changed(self):
+        self.limit(perKey=1)
+        self.behind(concurrencyKey="acme")
+        yield {}
+        self.patch({"concurrencyKey": "bell"})
+
+    def key_of_the_first_changed(self):
+        self.limit(perKey=1)
+        self.behind(concurrencyKey="acme")
+        yield {}
+        self.patch({"concurrencyKey": "bell"}, "first")
+
+    def sequence_freed_by_the_end_of_the_begun_one(self):
+        self.limit(sequential=True)
+        self.create(id="first", concurrencyKey="acme")
+        self.end("review", self.hold("first"), "first", result=1)
+        self.create(concurrencyKey="acme")
+        yield {}
+        self.post("/api/tasks/first/cancel")
+
+    def rate_refilled(self):
+        self.limit(rate={"count": 1, "perMs": SOON_MS + 500})
+        self.behind()
+        yield {}
+
+    def rate_of_its_key_refilled(self):
+        self.limit(rate={"count": 1, "perMs": SOON_MS + 500, "per": "key"})
+        self.behind(concurrencyKey="acme")
+        yield {}
+
+    def rate_lifted(self):
+        self.limit(rate={"count": 1, "perMs": 3600000})
+        self.behind()
+        yield {}
+        self.limit(rate=None)
+
+    def review_cleared(self):
+        self.limit(review=1)
+        self.create(id="first")
+        self.end("review", self.hold("first"), "first", result=1)
+        self.create()
+        yield {}
+        self.post("/api/tasks/first/gates/review", {"verdict": "pass"})
+
+    def fair_queue_with_a_freed_place(self):
+        self.limit(concurrency=1, fair=True)
+        proof = self.behind(concurrencyKey="acme")
+        yield {}
+        self.end("complete", proof, "first")
+
+    def place_freed_where_only_this_claimant_fits(self):
+        """Another claim that waits lacks the capability: the permit is for this one."""
+        self.limit(concurrency=1)
+        proof = self.behind(requires=["gpu"])
+        yield {"capabilities": ["gpu"]}
+        self.end("complete", proof, "first")
+
+    def budget_of_the_day_raised(self):
+        self.limit(budget={"turns": 1})
+        self.create(id="first")
+        proof = self.hold("first")
+        self.end("progress", proof, "first", usage={"turns": 2})
+        self.end("complete", proof, "first")
+        self.create()
+        yield {}
+        self.limit(budget={"turns": 100})
+
+    # ---- holds ----
+
+    def hold_account(self, **fields):
+        self.post("/api/holds", {"credential": "team", **fields})
+
+    def hold_lifted(self):
+        self.hold_account()
+        self.create(credential="team")
+        yield {}
+        self.call("DELETE", "/api/holds/team", {})
+
+    def hold_over(self):
+        self.hold_account(until=self.soon())
+        self.create(credential="team")
+        yield {}
+
+    def hold_over_and_the_first_one_works(self):
+        self.hold_account(until=int(time.time() * 1000) + 50)
+        self.create(id="first", credential="team")
+        self.create(credential="team")
+        self.case.until(lambda: [one["state"] for one in self.client.get("/api/holds").json] == ["probing"], "its time comes")
+        proof = self.hold("first")
+        yield {}
+        self.end("complete", proof, "first")
+
+    def hold_over_and_the_first_one_gives_up(self):
+        self.hold_account(until=int(time.time() * 1000) + 50)
+        self.create(id="first", credential="team")
+        self.create(credential="team")
+        self.case.until(lambda: [one["state"] for one in self.client.get("/api/holds").json] == ["probing"], "its time comes")
+        proof = self.hold("first")
+        yield {}
+        self.end("release", proof, "first", delayMs=60000)
+
+    def account_changed(self):
+        self.hold_account()
+        self.create(credential="team")
+        yield {}
+        self.patch({"credential": "mara"})
+
+    # ---- groups, subtasks, successors, schedules, many at once ----
+
+    def group_closed(self):
+        self.create(id="first", queue="elsewhere", group="g")
+        self.end("complete", self.hold("first"), "first")
+        self.create(blockedByGroups=["g"])
+        yield {}
+        self.post("/api/groups/g/close")
+
+    def group_ended(self):
+        self.create(id="first", queue="elsewhere", group="g")
+        self.create(blockedByGroups=["g"])
+        self.post("/api/groups/g/close")
+        proof = self.hold("first")
+        yield {}
+        self.end("complete", proof, "first")
+
+    def group_removed_from_the_way(self):
+        self.create(id="first", queue="elsewhere", group="g")
+        self.create(blockedByGroups=["g"], onParentFailure="run")
+        self.post("/api/groups/g/close")
+        yield {}
+        self.post("/api/tasks/first/cancel")
+
+    def subtask_ended(self):
+        self.create()
+        claim = self.post("/api/tasks/t/claim", {"workerId": "other"})
+        token = self.post("/api/tokens", {"kind": "claim", "task": "t", "fence": claim["fence"]})["token"]
+        work = self.case.server.client(token=token)
+        self.case.addCleanup(work.close)
+        self.case.assertEqual(work.post("/api/tasks", {"id": "part", "title": "part"}).status, 201)
+        self.call("PATCH", "/api/tasks/part", {"queue": "elsewhere"})
+        waits = self.post("/api/claims", {"workerId": "other", "queues": ["nothing"], "finish": [
+            {"id": "t", "fence": claim["fence"], "outcome": "wait"}]})
+        self.case.assertEqual(waits["finished"][0]["state"], "waiting", waits)
+        proof = self.hold("part")
+        yield {}
+        self.end("complete", proof, "part")
+
+    def predecessor_ended(self):
+        self.create(id="first", uniqueKey="k")
+        proof = self.hold("first")
+        self.create(uniqueKey="k", onConflict="replace")
+        yield {}
+        self.end("complete", proof, "first")
+
+    def made_by_a_schedule(self):
+        self.post("/api/schedules", {"id": "s", "every": SOON_MS, "task": {"title": "t", "queue": "q"}})
+        yield {}
+
+    def made_by_hand_of_a_schedule(self):
+        self.post("/api/schedules", {"id": "s", "every": "1h", "task": {"title": "t", "queue": "q"}})
+        yield {}
+        self.post("/api/schedules/s/run")
+
+    def one_before_of_its_schedule_ended(self):
+        self.post("/api/schedules", {"id": "s", "every": "1h", "overlap": "queue", "task": {"title": "t", "queue": "q"}})
+        first = self.post("/api/schedules/s/run")["id"]
+        proof = self.hold(first)
+        self.post("/api/schedules/s/run")
+        yield {}
+        self.end("complete", proof, first)
+
+    def unparked_with_many(self):
+        self.create(state="pending")
+        yield {}
+        self.post("/api/tasks/bulk", {"filter": {"queue": "q"}, "action": "unpark"})
+
+    def moved_with_many(self):
+        self.create(queue="elsewhere")
+        yield {}
+        self.post("/api/tasks/bulk", {"filter": {"queue": "elsewhere"}, "action": "move", "value": "q"})
+
+    def retried_with_many(self):
+        self.create()
+        self.post("/api/tasks/t/cancel")
+        yield {}
+        self.post("/api/tasks/bulk", {"filter": {"queue": "q"}, "action": "retry"})
+
+
 WAYS = [name for name, value in vars(Ways).items()
         if getattr(getattr(value, "__code__", None), "co_flags", 0) & 0x20]  # the generators
 
@@ -353,6 +602,61 @@ class Wakes(stintd.Case):
 
     def waits(self, others):
         return b"\nstint_waiting_claims %d\n" % (others + 1) in self.client.get("/metrics").body
+
+
+class One(stintd.Case):
+    """A permit that is freed wakes one claim of those that wait, and one that can use it."""
+
+    def waiting(self):
+        for line in self.client.get("/metrics").body.decode().splitlines():
+            if line.startswith("stint_waiting_claims "):
+                return int(float(line.split()[1]))
+        return 0
+
+    def expect_one(self, free, fit, unfit):
+        """`fit` and `unfit` are the claims that wait; all of the first could have the task."""
+        clients = [self.server.client() for _ in range(len(fit) + len(unfit))]
+        for client in clients:
+            self.addCleanup(client.close)
+        with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+            calls = [pool.submit(client.post, "/api/claims", {"queues": ["q"], "waitMs": 60000, **claim})
+                     for client, claim in zip(clients, unfit + fit)]
+            self.until(lambda: self.waiting() == len(clients), "they wait")
+            free()
+            self.until(lambda: any(call.done() for call in calls), "nobody is woken")
+            got = [call.result() for call in calls if call.done()]
+            self.assertEqual([len(reply.json["claims"]) for reply in got], [1])
+            self.assertIn(got[0].json["claims"][0]["task"]["workerId"], [claim["workerId"] for claim in fit])
+            self.until(lambda: self.waiting() == len(clients) - 1, "the others do not wait any more")
+            for _ in clients[1:]:  # let them go
+                self.client.call("PATCH", "/api/queues/q", {"concurrency": None, "perKey": None, "rate": None, "sequential": None})
+                self.create(requires=[], queue="q")
+            for call in calls:
+                call.result(HANG_S)
+
+    def behind(self, **fields):
+        self.create(id="first", **{key: value for key, value in fields.items() if key != "owner"})
+        claim = self.client.post("/api/tasks/first/claim", {"workerId": "other", "capabilities": ["gpu"]}).json
+        self.assertIn("fence", claim)
+        self.create(id="next", **fields)
+        self.create(id="after", **fields)
+        return lambda: self.client.post("/api/tasks/first/complete", {"workerId": "other", "fence": claim["fence"]})
+
+    def test_of_three_that_fit_and_two_that_do_not(self):
+        self.client.call("PATCH", "/api/queues/q", {"concurrency": 1, "fair": True})
+        free = self.behind(requires=["gpu"], concurrencyKey="acme", priority=50)
+        self.expect_one(free, [{"workerId": f"gpu-{i}", "capabilities": ["gpu"]} for i in range(3)],
+                        [{"workerId": f"cpu-{i}"} for i in range(2)])
+
+    def test_of_a_key_and_a_slot(self):
+        self.client.call("PATCH", "/api/queues/q", {"perKey": 1})
+        free = self.behind(concurrencyKey="acme", owner="slot-1")
+        self.expect_one(free, [{"workerId": "mine", "slot": "slot-1"}], [{"workerId": f"w{i}"} for i in range(3)])
+
+    def test_of_a_rate_and_a_limit_together(self):
+        self.client.call("PATCH", "/api/queues/q", {"concurrency": 1, "rate": {"count": 2, "perMs": 3600000, "burst": 2}})
+        free = self.behind()
+        self.expect_one(free, [{"workerId": f"w{i}"} for i in range(4)], [])
 
 
 def test_of(name):

@@ -282,6 +282,24 @@ static void a_freed_key_wakes_exactly_one(void **state)
 	assert_int_equal(store_ready_work(world->store, queues, 4).tasks, 0);
 }
 
+static void the_end_of_what_is_in_review_wakes_the_next_of_a_sequential_key(void **state)
+{
+	struct world *world = *state;
+	uint32_t queues[4];
+
+	create(world, "a1", "a", 0);
+	create(world, "a2", "a", 0);
+	sequential(world, true);
+	assert_int_equal(claim_many(world, "w", 10), 1);
+	assert_int_equal(world_report(world, COMMAND_REVIEW, "a1", "w", world_task(world, "a1").fence),
+		REFUSED_NOTHING);
+	assert_int_equal(claim_many(world, "v", 10), 0);
+	struct command cancel = say_about(COMMAND_CANCEL, "a1");
+	assert_int_equal(world_run(world, &cancel)->refusal, REFUSED_NOTHING);
+	assert_int_equal(store_ready_work(world->store, queues, 4).tasks, 1);
+	assert_int_equal(claim_many(world, "w", 10), 1);
+}
+
 static void why_names_the_limit_of_the_key(void **state)
 {
 	struct world *world = *state;
@@ -771,6 +789,7 @@ int main(void)
 		ON_BOTH(a_task_that_is_moved_counts_where_it_stands),
 		ON_BOTH(the_same_key_in_another_queue_is_another_key),
 		ON_BOTH(a_freed_key_wakes_exactly_one),
+		ON_BOTH(the_end_of_what_is_in_review_wakes_the_next_of_a_sequential_key),
 		ON_BOTH(why_names_the_limit_of_the_key),
 		ON_BOTH(a_crowd_of_one_key_does_not_starve_another_with_three),
 		ON_BOTH(keys_without_live_claims_come_in_turn),

@@ -1574,7 +1574,7 @@ Occurrence = TypedDict("Occurrence", {
     "count": "NotRequired[int]",
     "outcome": "Literal[\"open\", \"done\", \"failed\", \"cancelled\", \"skipped\"]",
     "task": "NotRequired[Id]",
-    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\", \"max_open\"]]",
+    "reason": "NotRequired[Literal[\"missed\", \"overlap\", \"queue_full\", \"queue_draining\", \"task_exists\", \"quota_exceeded\", \"parent_gone\", \"too_large\", \"made_before\", \"refused\", \"max_open\", \"group_closed\"]]",
 })
 
 

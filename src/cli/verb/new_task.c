@@ -244,6 +244,14 @@ static void put_place(struct cli *cli, struct json_object *task, const struct ne
 			"--with-changes is for an agent in a git repository: say --agent and --cwd, too");
 }
 
+void new_task_put_command(
+	struct cli *cli, struct json_object *task, const char *title, const char *const *words)
+{
+	json_member_string(task, "title", title ? span_of(title) : title_of(cli, words));
+	if (words)
+		put_payload(task, words, (struct span){0});
+}
+
 void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry)
 {
 	const struct args *args = &cli->args;

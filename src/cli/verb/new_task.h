@@ -89,6 +89,10 @@ struct span new_task_input(struct cli *cli);
 /* Adds it. 0 and the reply, or the ending. With a key it is sent again if the reply is lost; without one it is not. */
 int new_task_add(struct cli *cli, const struct new_task *entry, const char *key, struct reply *ret_reply);
 
+/* The title and the command alone, of what has its place already: without a title the command is its own. */
+void new_task_put_command(
+	struct cli *cli, struct json_object *task, const char *title, const char *const *words);
+
 /* The members of its document, into an object that is open. */
 void new_task_put_members(struct cli *cli, struct json_object *task, const struct new_task *entry);
 

@@ -171,7 +171,7 @@ const struct verb verb_schedule_add = {
 	.examples =
 		"stint schedule add nightly --cron '30 2 * * *' --tz Europe/Berlin -- make test\n"
 		"stint schedule add poll \"look for new mail\" --every 30s --queue mail\n"
-		"stint schedule add nightly-acme --cron @daily --queue nightly --concurrency-key acme -- ./nightly.sh acme\n"
+		"stint schedule add nightly-acme --cron @daily --concurrency-key acme -- ./nightly.sh acme   # one at a time of acme: stint queue limit shell --per-key 1\n"
 		"stint schedule add report \"weekly report\" --cron '0 9 * * MON' --overlap queue --finish-by 2h\n",
 	.run = run_add,
 };

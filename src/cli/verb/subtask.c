@@ -91,13 +91,21 @@ static const struct flag add_flags[] = {
 static int run_add(struct cli *cli)
 {
 	const char *key = args_text(&cli->args, "key"), *file = args_text(&cli->args, "file");
+	const char *title = cli->args.before_dashes > 0 ? args_plain(&cli->args, 0) : NULL;
+	const char *const *words = new_task_words(cli, cli->args.before_dashes);
 	cleanup(reply_done) struct reply reply = {0};
-	int r = take_claim_token(cli);
 
+	if (!title && !words)
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help task add",
+			"the subtask needs a title, or a command behind --");
+	if (words && args_has(&cli->args, "payload"))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help task add",
+			"a command is the payload of its task: leave out --payload, or the command");
+	int r = take_claim_token(cli);
 	if (r != 0)
 		return r;
 	struct json_object *body = cli_body(cli);
-	json_member_string(body, "title", span_of(args_plain(&cli->args, 0)));
+	new_task_put_command(cli, body, title, words);
 	if (file)
 		json_member_string(body, "instructions", cli_read_input(cli, file));
 	cli_member_flags(cli, body);
@@ -119,13 +127,15 @@ static int run_add(struct cli *cli)
 const struct verb verb_task_add = {
 	.name = "task add",
 	.gives = GIVES_JSON,
-	.arguments = "TITLE",
+	.arguments = "[TITLE] [-- COMMAND...]",
+	.most = 1000,
 	.brief = "create a subtask",
 	.text = "Creates a subtask of the task that this program works on, and prints its id. A subtask has no more rights than its "
 		"task: the same executor, or one that the worker's configuration names for it; no weaker isolation; the same "
-		"directory or one beneath. With --id the next attempt that adds it again gets the same subtask.",
+		"directory or one beneath. With a command behind -- the subtask is to run that command. With --id the next attempt that adds it again gets the same subtask.",
 	.flags = add_flags,
 	.examples = "stint task add \"check the links\" --id links\n"
+		    "stint task add --id lint -- make lint\n"
 		    "stint task add \"sum up\" --id sum --after links --on-parent-failure run\n",
 	.run = run_add,
 };

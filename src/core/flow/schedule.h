@@ -106,7 +106,8 @@ enum occurrence_outcome {
 	X(TOO_LARGE,  8, "too_large",       "a limit of the store is reached") \
 	X(MADE,       9, "made_before",     "the occurrence has made its task already") \
 	X(REFUSED,   10, "refused",         "the task could not be made") \
-	X(MAX_OPEN,  11, "max_open",        "the queue has as many open tasks as its limit maxOpen allows")
+	X(MAX_OPEN,  11, "max_open",        "the queue has as many open tasks as its limit maxOpen allows") \
+	X(GROUP,     12, "group_closed",    "the group of the task is closed")
 // clang-format on
 
 enum skip {

@@ -143,7 +143,8 @@ static struct standing standing_of(const struct task *task)
 	};
 }
 
-static int count_standing(struct turn *turn, const struct standing *standing, int more)
+/* `frees`: it makes room for another one of the key. */
+static int count_standing(struct turn *turn, const struct standing *standing, int more, bool frees)
 {
 	struct turn_key *key;
 	int r = standing->key != 0 ? key_touch(turn, standing->queue, standing->key, &key) : 0;
@@ -152,7 +153,7 @@ static int count_standing(struct turn *turn, const struct standing *standing, in
 		return r;
 	key->more_live += standing->live ? more : 0;
 	key->more_begun += standing->begun ? more : 0;
-	key->freed += standing->live && more < 0;
+	key->freed += frees;
 	key->came += standing->stands && more > 0;
 	return key_list(turn, key);
 }
@@ -164,9 +165,11 @@ int running_keys_follow(struct turn *turn, const struct task *before, const stru
 
 	if (same && was.live == is.live && was.begun == is.begun && was.stands == is.stands)
 		return 0;
-	int r = count_standing(turn, &was, -1);
+	/* what had begun, and is not in work, holds up the next one of a sequential key until it has ended */
+	bool frees = (was.live && !(same && is.live)) || (was.begun && !(same && is.begun));
+	int r = count_standing(turn, &was, -1, frees);
 	if (r == 0)
-		r = count_standing(turn, &is, 1);
+		r = count_standing(turn, &is, 1, false);
 	if (r == 0 && is.live && !was.live && is.key != 0)
 		turn_key(turn, is.queue, is.key)->served =
 			turn->store->index.lanes.sublanes.served_last + ++turn->served;

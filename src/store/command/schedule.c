@@ -154,6 +154,8 @@ static enum skip skip_of(const struct result *result)
 		return SKIP_QUOTA;
 	if (result->refusal == REFUSED_QUEUE_FULL)
 		return SKIP_MAX_OPEN;
+	if (result->refusal == REFUSED_GROUP_CLOSED)
+		return SKIP_GROUP;
 	if (result->refusal == REFUSED_INVALID)
 		return SKIP_PARENT;
 	if (result->refusal == REFUSED_TOO_LARGE)

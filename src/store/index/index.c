@@ -948,6 +948,18 @@ static void key_count_in(struct index *index, uint32_t number, const struct task
 	key->begun += task_has_begun(task);
 }
 
+/* The key of a task that comes behind another one of its key in that lane and counts for nothing; MAP_NONE: it moves its key. */
+static uint32_t key_to_join(const struct index *index, const struct lane *enters, const struct task *task)
+{
+	const struct sublanes *sublanes = &index->lanes.sublanes;
+
+	if (!enters || !enters->key.keyed || task_is_claimed(task) || task_has_begun(task))
+		return MAP_NONE;
+	uint32_t key = sublanes_find(sublanes, task->queue, task->concurrency_key);
+	uint32_t head = key != MAP_NONE ? sublanes_head(sublanes, key, enters->number) : MAP_NONE;
+	return head != MAP_NONE && index_goes_before(index, head, task) ? key : MAP_NONE;
+}
+
 /* It is claimed anew: the next claim is another key's, where the queue is fair. */
 static void note_served(struct index *index, uint32_t key, const struct task *task)
 {
@@ -1000,7 +1012,9 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	assert(fresh || task->fence >= row->fence);     /* the claims of a task are counted up */
 	assert(fresh || task->version >= row->version); /* the events of a task are counted up */
 	assert(fresh || task->created_ms == row->created_ms);
-	struct key_move keys = keys_lift(index, fresh ? NULL : row, task);
+	uint32_t joined = fresh ? key_to_join(index, enters, task) : MAP_NONE;
+	struct key_move keys = joined == MAP_NONE ? keys_lift(index, fresh ? NULL : row, task)
+						  : (struct key_move){MAP_NONE, joined};
 	if (!fresh && (enters || !groups) && row_lane(index, row, &from))
 		lane_leave(index, &from, keys.before, place);
 	bool moved = fresh || row->state != task->state;
@@ -1018,7 +1032,8 @@ void index_set(struct index *index, uint32_t place, const struct task *task, str
 	set_rare(index, row, task);
 	if (enters)
 		lane_enter(index, enters, keys.after, place);
-	keys_lower(index, keys);
+	if (joined == MAP_NONE)
+		keys_lower(index, keys);
 	if (row->flags & INDEX_CLAIMED)
 		arm_claim(index, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);

@@ -254,6 +254,13 @@ static void tree_remove(struct sublanes *sublanes, struct sublane *sublane, uint
 	}
 }
 
+static uint32_t tree_first(const struct sublanes *sublanes, const struct sublane *sublane)
+{
+	if (sublane->tasks & SUBLANE_SINGLE)
+		return sublane->tasks & ~SUBLANE_SINGLE;
+	return node_at(sublanes, treap_first(&sublanes->order_of_tasks, sublane->tasks))->task;
+}
+
 static uint32_t *link_of(const struct sublanes *sublanes, uint32_t key, uint32_t lane)
 {
 	uint32_t *link = &sublanes_key(sublanes, key)->first;
@@ -270,7 +277,10 @@ void sublanes_insert(struct sublanes *sublanes, uint32_t key, uint32_t lane, boo
 	assert(!(task & SUBLANE_SINGLE));
 	sublanes_key(sublanes, key)->waiting++;
 	if (number != SLAB_NONE) {
-		tree_insert(sublanes, sublane_at(sublanes, number), task);
+		struct sublane *sublane = sublane_at(sublanes, number);
+		tree_insert(sublanes, sublane, task);
+		if (sublanes->order(sublanes->context, task, sublane->head) < 0)
+			sublane->head = task;
 		return;
 	}
 	must_fit(slab_alloc(&sublanes->sublanes, &number));
@@ -279,6 +289,7 @@ void sublanes_insert(struct sublanes *sublanes, uint32_t key, uint32_t lane, boo
 		.lane = lane,
 		.next = sublanes_key(sublanes, key)->first,
 		.tasks = task | SUBLANE_SINGLE,
+		.head = task,
 		.begun = begun,
 	};
 	sublanes_key(sublanes, key)->first = number;
@@ -294,6 +305,8 @@ void sublanes_remove(struct sublanes *sublanes, uint32_t key, uint32_t lane, uin
 	struct sublane *sublane = sublane_at(sublanes, number);
 	if (!(sublane->tasks & SUBLANE_SINGLE)) {
 		tree_remove(sublanes, sublane, task);
+		if (sublane->head == task)
+			sublane->head = tree_first(sublanes, sublane);
 		return;
 	}
 	assert(sublane->tasks == (task | SUBLANE_SINGLE));
@@ -315,9 +328,15 @@ uint32_t sublanes_after(const struct sublanes *sublanes, uint32_t root, uint32_t
 
 uint32_t sublane_first(const struct sublanes *sublanes, const struct sublane *sublane)
 {
-	if (sublane->tasks & SUBLANE_SINGLE)
-		return sublane->tasks & ~SUBLANE_SINGLE;
-	return node_at(sublanes, treap_first(&sublanes->order_of_tasks, sublane->tasks))->task;
+	(void)sublanes;
+	return sublane->head;
+}
+
+uint32_t sublanes_head(const struct sublanes *sublanes, uint32_t key, uint32_t lane)
+{
+	uint32_t number = *link_of(sublanes, key, lane);
+
+	return number != SLAB_NONE ? sublane_at(sublanes, number)->head : MAP_NONE;
 }
 
 uint32_t sublane_after(const struct sublanes *sublanes, const struct sublane *sublane, uint32_t task)

@@ -12,7 +12,8 @@
  *
  * A key is kept while it has a ready task or one that has begun and is not final; keys that nobody uses cost nothing.
  *
- * Whatever moves a sublane (its first task, its key's counts, the limits) happens between sublanes_lift(), which takes the sublanes of
+ * A task that comes behind the first one of its sublane, and counts for nothing, moves nothing: so a million of them are loaded at a start
+ * without a look at the lane. Whatever moves a sublane (its first task, its key's counts, the limits) happens between sublanes_lift(), which takes the sublanes of
  * the key out of their lanes, and sublanes_lower(), which asks sublanes.is_open and puts each where it belongs.
  */
 #pragma once
@@ -46,6 +47,7 @@ struct sublane {
 	uint32_t lane;            /* number of its lane */
 	uint32_t next;            /* of the same key */
 	uint32_t tasks;           /* root of its tree, or its only task with SUBLANE_SINGLE */
+	uint32_t head;            /* its first task: sublanes are compared by it all the time */
 	struct treap_links links; /* in its lane */
 	bool begun;               /* its tasks were claimed before */
 	bool shut;
@@ -112,6 +114,9 @@ void sublanes_lower(struct sublanes *sublanes, uint32_t key);
 /* A task of a key that is lifted comes into a lane, or leaves it. */
 void sublanes_insert(struct sublanes *sublanes, uint32_t key, uint32_t lane, bool begun, uint32_t task);
 void sublanes_remove(struct sublanes *sublanes, uint32_t key, uint32_t lane, uint32_t task);
+
+/* The first task of the key in that lane, or MAP_NONE. */
+uint32_t sublanes_head(const struct sublanes *sublanes, uint32_t key, uint32_t lane);
 
 /* The sublanes of a lane in order, on one side; its tasks in order. MAP_NONE: no more. */
 uint32_t sublanes_first(const struct sublanes *sublanes, uint32_t root);
