@@ -395,6 +395,8 @@ void model_note_clock(struct model *model, int64_t wall_ms)
 		double most_ms = rate->count > 0
 			? (double)wall_ms + rate->burst * ((double)rate->per_ms / rate->count)
 			: 0;
+		if (model->full_ms[i] <= (double)wall_ms)
+			model->full_ms[i] = 0; /* and full it stays, wherever the clock is set to then */
 		if (rate->count > 0 && model->full_ms[i] > most_ms)
 			model->full_ms[i] = most_ms;
 	}
