@@ -83,22 +83,17 @@ void short_ops_begin(struct backend *backend, uint32_t number)
 	real = backend->ops;
 	ops = *real;
 	left = number;
+	// clang-format off
 #define X(op) ops.op = short_##op;
-	X(put_task)
-	X(put_body)
-	X(put_extra)
-	X(put_event)
-	X(put_base)
-	X(put_name)
-	X(put_id)
-	X(put_key) X(put_edge) X(put_worker) X(put_small) X(put_token) X(put_idem) X(put_meta) X(delete_task)
-		X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token)
-			X(delete_small) X(delete_events) X(delete_idems) X(get_task) X(get_body) X(get_extra)
-				X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_small)
-					X(find_id) X(find_key) X(children) X(parents) X(page_tasks)
-						X(page_outlines) X(page_events) X(page_bases) X(page_small)
+	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key)
+	X(put_edge) X(put_worker) X(put_small) X(put_token) X(put_idem) X(put_meta) X(delete_task)
+	X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token)
+	X(delete_small) X(delete_events) X(delete_idems) X(get_task) X(get_body) X(get_extra) X(get_event)
+	X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_small) X(find_id) X(find_key) X(children)
+	X(parents) X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_small)
 #undef X
-							backend->ops = &ops;
+		// clang-format on
+		backend->ops = &ops;
 }
 
 bool short_ops_end(struct backend *backend)

@@ -267,7 +267,8 @@ static void hear_answer(struct agent_session *session, yyjson_val *line)
 
 	if (error) {
 		struct span message = json_text(yyjson_obj_get(error, "message"));
-		int64_t number = json_int(error, "code"); /* -32000: it wants a login; some say the status of the model's service */
+		int64_t number = json_int(error,
+			"code"); /* -32000: it wants a login; some say the status of the model's service */
 		bool is_status = number >= 400 && number < 600;
 		const char *code = session_code_of(number == -32000 ? 401 : is_status ? number : 0, message);
 		session_ended_badly(session, code ? code : "EXECUTION_ERROR", message);

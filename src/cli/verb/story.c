@@ -351,7 +351,8 @@ static bool is_silent(yyjson_val *event)
 {
 	yyjson_val *data = field_get(event, "data");
 
-	return is(event, "task.progressed") && field_text(data, "note").len == 0 && !field_get(data, "percent");
+	return is(event, "task.progressed") && field_text(data, "note").len == 0 &&
+		!field_get(data, "percent");
 }
 
 /* False: it is not told. */
