@@ -100,8 +100,10 @@ class Client(stintd.Client):
 
     def receive(self, judged=True):
         reply = super().receive(judged)
-        if reply.status == 503:
+        if reply.status in (503, 421):
             self.close()
+        if reply.status == 421:
+            raise ConnectionResetError("behind the proxy is another server by now, with another port")
         return reply
 
 
