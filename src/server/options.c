@@ -201,12 +201,14 @@ static const char *take_path(struct options *options, enum config_key key)
 	return path;
 }
 
-/* Both files, or neither. They are read here, so that --check-config finds what is wrong with them. */
+/* Both files, or neither. They are read here, so that --check-config finds what is wrong with them. What works on the store alone
+ * answers nobody: root may do that by hand though the key belongs to the service. */
 static void take_tls(struct options *options)
 {
 	struct config *config = &options->config;
 	char complaint[CERTIFICATE_COMPLAINT_BYTES];
 	struct tls_facts facts;
+	bool serves = !options->restore && !options->check_store;
 
 	options->tls_cert = take_path(options, CONFIG_TLS_CERT);
 	options->tls_key = take_path(options, CONFIG_TLS_KEY);
@@ -217,7 +219,7 @@ static void take_tls(struct options *options)
 			options->tls_cert[0] ? "tls.key" : "tls.cert");
 	else if (options->tls_ca[0] && !options->tls_cert[0])
 		config_complain(config, CONFIG_TLS_CA, "tls.ca is for a server with tls.cert and tls.key");
-	else if (options->tls_cert[0] && config->problem_count == 0 &&
+	else if (options->tls_cert[0] && serves && config->problem_count == 0 &&
 		certificate_load(options, clock_ms(CLOCK_REALTIME), &options->identity, complaint) < 0)
 		config_complain(config, CONFIG_TLS_CERT, "%s", complaint);
 	if (options->identity && options->tls_ca[0] && certificate_authority(options, &facts, complaint) < 0)

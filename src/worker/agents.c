@@ -95,6 +95,12 @@ static void on_version(void *context)
 			(int)(said.len < 100 ? said.len : 100), said.data ? said.data : "");
 }
 
+/* What a person has written may know no --version, and begin to work instead. */
+static bool has_version(const struct adapter *adapter)
+{
+	return adapter->tried_from != NULL;
+}
+
 /* Confined as an attempt would be: what it says is what an attempt gets. */
 static int ask_version(struct agent_found *found, const char *run)
 {
@@ -161,12 +167,12 @@ static void ask_versions(struct agent_look *look)
 	for (uint32_t i = 0; i < look->count; i++) {
 		struct agent_found *found = &look->items[i];
 		job_init(&found->job, &look->loop, look->host, found);
-		int r = found->program
-			? ask_version(found, arena_text(&look->arena, "agent-%d-%u", (int)getpid(), i))
-			: -ENOENT;
+		bool asks = found->program && has_version(found->adapter);
+		int r = asks ? ask_version(found, arena_text(&look->arena, "agent-%d-%u", (int)getpid(), i))
+			     : 0;
 		if (r == 0)
-			look->running++;
-		else if (found->program)
+			look->running += asks;
+		else
 			snprintf(found->why, sizeof found->why, "it cannot be started: %s", strerror(-r));
 	}
 	while (look->running > 0)
@@ -187,9 +193,11 @@ static const char *version_text(struct agent_look *look, const struct agent_foun
 {
 	if (!found->program)
 		return "not installed";
+	if (!has_version(found->adapter))
+		return "version not asked";
 	if (!found->version[0])
 		return "version unknown";
-	return !found->adapter->tried_from || adapter_has_tried(found->adapter, found->version)
+	return adapter_has_tried(found->adapter, found->version)
 		? found->version
 		: arena_text(&look->arena, "%s (untried)", found->version);
 }

@@ -906,6 +906,21 @@ class Found(Case):
                                  ("claude", "2.1.197", True, "none"), agent)
                 self.assertEqual(agent["program"], os.path.join(home, place, "claude"))
 
+    def test_a_program_of_ones_own_is_not_started_to_be_listed(self):
+        own = self.path("own.sh")
+        with open(own, "w") as file:
+            file.write("#!/bin/sh\necho started >> $TMPDIR/started; echo 1.0.0\n")
+        os.chmod(own, 0o755)
+        configured = self.path("worker.json")
+        with open(configured, "w") as file:
+            json.dump({"executors": {"mine": {"kind": "agent", "adapter": "custom", "argv": [own]}}}, file)
+        os.chmod(configured, 0o600)
+        said = self.ask(self.path("person"), "ls", "--json", "--config", configured)
+        agent, = json.loads(said.stdout)["agents"]
+        self.assertEqual((agent["name"], agent["program"], agent["version"], agent["problem"]), ("mine", own, None, None), agent)
+        self.assertEqual([files for _, _, files in os.walk(os.path.join(self.server.home, "agents")) if "started" in files], [])
+        self.assertIn("version not asked", self.ask(self.path("person"), "show", "mine", "--config", configured).stdout)
+
     def test_the_persons_access_token_goes_in_alone_and_only_if_it_lasts(self):
         home = self.install()
         os.makedirs(os.path.join(home, ".claude"))

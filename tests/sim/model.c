@@ -288,23 +288,39 @@ static void fold_groups(
 		task->waits |= model->groups[i].ended ? 0 : task->groups & 1u << i;
 }
 
+/* Has a member failed, or was it cancelled? Of members that were purged nobody knows. */
+static bool has_dead_member(const struct model *model, int64_t group)
+{
+	for (uint32_t i = 0; i < model->task_count; i++) {
+		const struct task *task = &model->tasks[i].fold.task;
+		if (task->group == group && task->superseded_by == 0 &&
+			(task->state == TASK_FAILED || task->state == TASK_CANCELLED))
+			return true;
+	}
+	return false;
+}
+
 static void follow_group(struct sim *sim, const struct record *record)
 {
 	struct model *model = &sim->model;
 	int at = word_find(word_groups, WORD_GROUPS, record->subject);
 	struct model_group *group = &model->groups[at];
+	bool is_gone = record->kind == EVENT_GROUP_REMOVED, has_ended = record->kind == EVENT_GROUP_ENDED;
 
-	if (record->kind == EVENT_GROUP_REMOVED) {
+	if (!is_gone && !has_ended)
+		return;
+	if (has_ended)
+		judge_group(sim, group, record);
+	/* what a group has let go is not called back; what it blocked waits again when it is opened again */
+	bool lets_go = is_gone || !has_dead_member(model, group->number);
+	for (uint32_t i = 0; i < model->task_count; i++) {
+		model->tasks[i].waits &= ~(1u << at);
+		model->tasks[i].groups &= lets_go ? ~(1u << at) : UINT32_MAX;
+	}
+	group->ended = true;
+	if (is_gone)
 		*group = (struct model_group){
 			.removed = group->number > group->removed ? group->number : group->removed};
-		return;
-	}
-	if (record->kind != EVENT_GROUP_ENDED)
-		return;
-	judge_group(sim, group, record);
-	group->ended = true;
-	for (uint32_t i = 0; i < model->live_count; i++)
-		model->tasks[model->live[i]].waits &= ~(1u << at);
 }
 
 struct model_hold *model_hold(struct sim *sim, const struct task *task)
@@ -395,6 +411,8 @@ void model_note_clock(struct model *model, int64_t wall_ms)
 		double most_ms = rate->count > 0
 			? (double)wall_ms + rate->burst * ((double)rate->per_ms / rate->count)
 			: 0;
+		if (model->full_ms[i] <= (double)wall_ms)
+			model->full_ms[i] = 0; /* and full it stays, wherever the clock is set to then */
 		if (rate->count > 0 && model->full_ms[i] > most_ms)
 			model->full_ms[i] = most_ms;
 	}

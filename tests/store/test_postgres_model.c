@@ -395,7 +395,7 @@ static void take_from_itself(struct state state, int who)
 	struct writer *writer = &state.writers[who];
 
 	if (writer->mode == LOST && mutant == LOOKS_FIRST) {
-		writer->looked = look(writer, &state.db);
+		writer->looked = (uint8_t)look(writer, &state.db);
 		writer->mode = LOOKED;
 		reach(&state, " looks", who);
 		return;

@@ -166,6 +166,23 @@ static void a_closed_group_keeps_out_and_a_removed_one_frees_its_name(void **sta
 	restart(world);
 }
 
+static void a_task_that_is_opened_again_after_its_group_was_removed_is_of_none(void **state)
+{
+	struct world *world = *state;
+
+	add(world, "a", "g", NULL);
+	operate(world, COMMAND_CANCEL, "a");
+	tell(world, COMMAND_GROUP_CLOSE, "g");
+	assert_int_equal(tell(world, COMMAND_GROUP_REMOVE, "g"), REFUSED_NOTHING);
+	operate(world, COMMAND_RETRY, "a");
+	assert_int_equal(world_task(world, "a").group, 0);
+	restart(world);
+	assert_int_equal(add(world, "b", "g", NULL), REFUSED_NOTHING);
+	struct group_state group = look(world, "g");
+	assert_int_equal(group_members(&group), 1);
+	restart(world);
+}
+
 static void what_would_wait_for_itself_is_refused(void **state)
 {
 	struct world *world = *state;
@@ -223,6 +240,7 @@ int main(void)
 		ON_BOTH(a_failed_member_blocks_and_its_retry_lets_wait_again),
 		ON_BOTH(a_group_that_has_ended_is_judged_at_once),
 		ON_BOTH(a_closed_group_keeps_out_and_a_removed_one_frees_its_name),
+		ON_BOTH(a_task_that_is_opened_again_after_its_group_was_removed_is_of_none),
 		ON_BOTH(what_would_wait_for_itself_is_refused),
 		ON_BOTH(a_group_is_of_the_first_that_names_it),
 		ON_BOTH(purged_members_stay_counted_and_the_last_takes_the_group_along),

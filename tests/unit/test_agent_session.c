@@ -225,7 +225,7 @@ static void codex_is_asked_for_a_change_of_files_with_what_it_changes(void **sta
 	const struct session_question *question = session_open_question(&session);
 	assert_non_null(question);
 	assert_string_equal(question->text, "Wants to edit a.c");
-	assert_non_null(strstr(question->input.data, "-1\\n+2"));
+	assert_non_null(memmem(question->input.data, question->input.len, "-1\\n+2", 6));
 	session_answer(&session, true, SPAN(""));
 	assert_true(replies(&session, SPAN("{\"id\":7,\"result\":{\"decision\":\"accept\"}}\n")));
 	session_done(&session);

@@ -162,6 +162,16 @@ int group_follow_task(struct turn *turn, uint32_t number, enum task_state from, 
 	return write_decision(turn, view, &decision);
 }
 
+int group_leave_if_gone(struct turn *turn, uint32_t *group)
+{
+	struct turn_group *view;
+	int r = find_numbered(turn, *group, &view);
+
+	if (r == 0 && !view)
+		*group = 0;
+	return r;
+}
+
 int groups_write(struct turn *turn)
 {
 	char text[SMALL_BYTES_MAX];

@@ -312,6 +312,12 @@ int turn_write_one(struct turn *turn, struct turn_task *view, const struct task_
 	assert(decision->task.seq == view->task.seq);
 	if (decision->event == EVENT_NONE)
 		return claim_equal(&view->task.claim, &after.claim) ? 0 : stage_quietly(turn, view, &after);
+	if (was_final && after.group != 0 && !task_state_is_final(after.state) &&
+		after.state != TASK_NOWHERE) {
+		int lost = group_leave_if_gone(turn, &after.group);
+		if (lost < 0)
+			return lost;
+	}
 
 	uint64_t fence = view->task.fence;
 	uint32_t holder = view->task.claim.holder;

@@ -631,6 +631,9 @@ int turn_follow_group(struct turn *turn, uint32_t group, enum follow follow, uin
 /* command/group.c: a member moved; retention; and at the end of a turn: the rows of changed groups, memory for what is new,
  * the memory as the rows are, copies that nobody took over, and the beginning of the next turn. */
 int group_follow_task(struct turn *turn, uint32_t number, enum task_state from, enum task_state to);
+
+/* A task that has ended is opened again. Its group may have been removed meanwhile: then it is of none, because the name is free. */
+int group_leave_if_gone(struct turn *turn, uint32_t *group);
 int group_add_waiter(struct turn *turn, int64_t edge);
 int groups_sweep(struct turn *turn, uint32_t step);
 int groups_write(struct turn *turn);
