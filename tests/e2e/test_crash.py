@@ -89,13 +89,22 @@ class Producer(Actor):
         self.tell("enqueue", self.name, task)
         self.crowd.titles[task] = body["title"]
 
+    def insist_on_all(self, bodies, key):
+        """An item that could not be written (503) is asked for again as a whole request is: under the same key."""
+        while True:
+            reply = self.expect(self.insist("/api/tasks/batch", {"tasks": bodies}, {"Idempotency-Key": key}), 200)
+            if all(item["status"] != 503 for item in reply["results"]) or self.crowd.over.is_set():
+                return reply
+            self.again += 1
+            time.sleep(0.003)
+
     def act(self):
         if self.crowd.closed.is_set():
             return False
         if self.random.random() < 0.1:
             bodies = [self.body() for _ in range(self.random.randint(2, 6))]
             key = "batch-%s-%d" % (self.name, self.count)
-            reply = self.expect(self.insist("/api/tasks/batch", {"tasks": bodies}, {"Idempotency-Key": key}), 200)
+            reply = self.insist_on_all(bodies, key)
             for at, (body, item) in enumerate(zip(bodies, reply["results"], strict=True)):
                 if item["status"] != 201:
                     raise Fault(str(item))
