@@ -1619,7 +1619,7 @@ class Helping(CliCase):
     def test_a_noun_alone_names_its_verbs(self):
         ran = self.stint("queue", status=2)
         self.assertEqual(ran.out, "")
-        self.assertIn("stint queue needs a verb: ls, show, keys, limit, budget, pause, resume or drain (usage)", ran.err)
+        self.assertIn("stint queue needs a verb: ls, show, keys, limit, budget, pause, resume, drain or inbox (usage)", ran.err)
         self.assertEqual(self.stint("queue", "--json", status=2).json["error"]["code"], "usage")
         self.assertIn("stint slot needs a verb: ls or unquarantine (usage)", self.stint("slot", status=2).err)
         self.assertIn("stint db needs a verb: query (usage)", self.stint("db", status=2).err)
@@ -1630,7 +1630,7 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["rm", "t-7"], "there is no \"stint rm\"; it is \"stint cancel\" (usage)\n  try  stint cancel t-7\n"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
-                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, show, keys, limit, budget, pause, resume or drain"),
+                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, show, keys, limit, budget, pause, resume, drain or inbox"),
                            (["ls", "--queue", "--json"], "--queue needs a value: NAME; if it is --json, say --queue=--json"),
                            (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)

@@ -61,6 +61,15 @@ class SubtaskCase(proof.Proved, proof.ProofCase):
 
 
 class Waiting(SubtaskCase):
+    def test_the_work_reads_what_it_has_created_and_changes_nothing_of_it(self):
+        _, work = self.begin()
+        before = self.added(work, id="c1")["version"]
+        self.assertEqual(work.get("/api/tasks/c1").status, 200)
+        for change in ({"metadata": {"mine": True}}, {"status": "done"}):
+            reply = work.call("PATCH", "/api/tasks/c1", change)
+            self.assertEqual((reply.status, reply.json["code"]), (404, "not_found"), reply.body)
+        self.assertEqual((self.task("c1")["state"], self.task("c1")["version"]), ("ready", before))
+
     def test_a_task_waits_for_its_subtasks_and_goes_on_with_their_results(self):
         claim, work = self.begin()
         first, second = self.added(work, id="c1"), self.added(work, id="c2")

@@ -2083,9 +2083,9 @@ class Api:
         """Why a task is where it is: `GET /api/tasks/{id}/why`."""
         return self.call("GET", f"/api/tasks/{quote(id, safe='')}/why", repeatable=True)
 
-    def read_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, stream: Literal["stdout", "stderr"] | None = None, as: Literal["text", "records"] | None = None) -> LogPiece:
+    def read_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, stream: Literal["stdout", "stderr"] | None = None, as_: Literal["text", "records"] | None = None) -> LogPiece:
         """Read the output of an attempt: `GET /api/tasks/{id}/log`."""
-        return self.call("GET", f"/api/tasks/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "stream": stream, "as": as}, repeatable=True)
+        return self.call("GET", f"/api/tasks/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "stream": stream, "as": as_}, repeatable=True)
 
     def append_log(self, id: str, body: LogAppend, *, if_match: str | None = None) -> LogAppended:
         """Append to the output of the attempt: `POST /api/tasks/{id}/log`."""
@@ -2447,9 +2447,9 @@ class Api:
         """Read what its agent was told first: `GET /api/sessions/{id}/prompt`."""
         return self.call("GET", f"/api/sessions/{quote(id, safe='')}/prompt", repeatable=True)
 
-    def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, as: Literal["text", "records"] | None = None) -> LogPiece:
+    def read_session_log(self, id: str, *, attempt: int | None = None, after: int | None = None, limit: int | None = None, as_: Literal["text", "records"] | None = None) -> LogPiece:
         """Read the log of a session: `GET /api/sessions/{id}/log`."""
-        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "as": as}, repeatable=True)
+        return self.call("GET", f"/api/sessions/{quote(id, safe='')}/log", query={"attempt": attempt, "after": after, "limit": limit, "as": as_}, repeatable=True)
 
     def give_verdict(self, id: str, gate: str, body: Verdict, *, if_match: str | None = None) -> Task:
         """A verdict at a gate: `POST /api/tasks/{id}/gates/{gate}`."""

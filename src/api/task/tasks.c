@@ -19,11 +19,10 @@ enum {
 
 /* ---- read ------------------------------------------------------------------------------------------- */
 
-/* The work on a task may read what it has created, and change nothing in that. */
+/* The work on a task may read what it has created. What it would change there is refused by its command, which needs the claim. */
 static bool is_own_subtask(const struct api_call *call, const struct task *task)
 {
-	return call->who.task_seq != 0 && task->subtask_of == call->who.task_seq &&
-		call->route->method == HTTP_METHOD_GET;
+	return call->who.task_seq != 0 && task->subtask_of == call->who.task_seq;
 }
 
 bool task_find(struct api_call *call, struct task_document *ret_document)
