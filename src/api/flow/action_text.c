@@ -1,5 +1,5 @@
 /*
- * The tasks that workflows begin: their texts, for a store that knows no JSON, and what they are about, for whoever claims one.
+ * The tasks that workflows begin: their texts, for a store that knows no JSON, and for the worker that claims one the work that it judges.
  */
 #include <errno.h>
 

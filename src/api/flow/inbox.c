@@ -184,7 +184,7 @@ void inbox_drop_finish(struct api_call *call, const struct result *results)
 
 /* ---- once more --------------------------------------------------------------------------------------------------- */
 
-/* The request that the row asks for, made by the caller: whoever tries again stands for it. */
+/* The create request that the row asks for. The caller who tries it again is its author. */
 struct inbox_retry {
 	struct http_request request;
 	struct api_call inner;
